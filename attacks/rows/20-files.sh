@@ -126,7 +126,7 @@ dev_shm() { [ -d /dev/shm ] || skip "no /dev/shm"; name=/dev/shm/attack.$$; undo
   ! grep -q "no device" .err || fail "$(cat .err)"; }
 row X1 "a file in /dev/shm is a file" dev_shm
 in_memory() { mounted none t -t tmpfs; image t/i 16; attach t/i; attach "$device"
-  ends 0 "$assay" run read.toml --quiet --out out --only "$device"; grep -q 'the file behind it is in memory' out/cells.json; }
+  ends 0 "$assay" run read.toml --quiet --out out --only "$device"; grep -q 'the file behind the loop device is in memory' out/cells.json; }
 row X18.2 "a loop device on a loop device on a file in memory is measured, and said to be in memory" in_memory
 # warned COUNT WORD DEVICE: a run that reads from the device has a warning with this word in so many of its cells.
 warned() { rm -rf out; ends 0 "$assay" run read.toml --out out --only "$3"; local found; found=$(grep -o '"warnings": *\[[^]]*\]' out/cells.json | grep -c -- "$2") || true

@@ -113,11 +113,11 @@ two() { sed "s/requests = 256/requests = ${requests-3000000}/; s/range.*//; s/se
   busy out/run.json "$assay" run many.toml --quiet --out out --only sim:ssd-m --threads 1; }
 out_moved() { two; mv out aside; if [ "$1" = symlink ]; then ln -s v out; else cp -r v out; victim out/cells.json out/report.html; fi; end 3; lost "$(realpath aside)"; }
 # lost WORD: the run has said that its path does not lead to the results any more.
-lost() { grep -q 'error.run-moved.: .*/\?out no longer' err && grep -q -- "$1" err || fail "$(cat err)"; }
+lost() { grep -q 'error.run-moved.: the results are no longer in .*out' err && grep -q -- "$1" err || fail "$(cat err)"; }
 for what in symlink directory; do
   row R1 "the run directory becomes another $what while a run works in it" out_moved $what
 done
-out_renamed() { two; mv out aside; end 3; lost "is $(realpath aside) now"; [ -e aside/report.html ] || fail "no page"; }
+out_renamed() { two; mv out aside; end 3; lost "look in $(realpath aside)"; [ -e aside/report.html ] || fail "no page"; }
 row R9.1 "the run directory gets another name while a run works in it" out_renamed
 # on_mount: `two`, with the run directory in a file system of its own at m.
 on_mount() { image i 64; mkfs.ext4 -q i; attach i; mounted "$device" m; mkdir m/out; ln -s m/out out; two; }
@@ -125,7 +125,7 @@ out_unmounted() { need mkfs.ext4; on_mount; umount -l m; end 3; lost "unmounted"
 row R9.2 "the file system of the run directory is unmounted while a run works in it" out_unmounted
 out_covered() { need mkfs.ext4; on_mount; mkdir -p w/out; bind w m; end 3; lost "mounted over it"; }
 row R9.3 "something is mounted over the run directory while a run works in it" out_covered
-resume_renamed() { two; kill -9 $pid; wait $pid || true; busy 'out/log/*' "$assay" resume out --quiet; mv out aside; end 3; lost "is $(realpath aside) now"; }
+resume_renamed() { two; kill -9 $pid; wait $pid || true; busy 'out/log/*' "$assay" resume out --quiet; mv out aside; end 3; lost "look in $(realpath aside)"; }
 row R9.4 "the run directory gets another name while a run is resumed in it" resume_renamed
 put_in() { two; mkdir -p "$(dirname "out/$1")"; mv v/cells.csv "out/$1"; rm .victims; victim "out/$1"; end 3; }
 for name in cells.json log/read.w.ssd-m.1.parquet series/read.w.ssd-m.1.parquet; do
@@ -143,7 +143,7 @@ for sub in log series; do
     ln -s ../v "out/$1"; victim v; shorten; ends "2|3" "$assay" resume out --quiet; }
   row R3 "resume where $sub is a symlink" resume_sub $sub
 done
-twice() { requests=300000000 two; kill -CONT $pid; ends 3 "$assay" resume out --quiet; says "at work"; kill $pid; wait $pid || true; }
+twice() { requests=300000000 two; kill -CONT $pid; ends 3 "$assay" resume out --quiet; says "is using"; kill $pid; wait $pid || true; }
 row R4 "resume of a run that goes on" twice
 halted() { two; ends 3 "$assay" resume out --quiet; says "at work"; kill -9 $pid; wait $pid || true; ends 0 "$assay" resume out --quiet; }
 row R5 "resume of a run that is halted, and after it was killed" halted

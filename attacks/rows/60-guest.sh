@@ -97,7 +97,7 @@ image_named() { truncate -s 320M f; image_of 0 f --write f; }
 row I5 "an image of somebody else that --write names" image_named
 image_saved() { need filefrag; image_of 0 f; filefrag -v f | grep -q delalloc && fail "what the guest wrote is in memory alone"; true; }
 output_gone() { "$assay" linux status >/dev/null 2>&1 || skip "no kernel for guests"
-  ends 3 "$assay" linux run --drive "sim:$here/drive.toml" --quiet --out out -- sh -c 'echo lost; rm /run/shared/stdout'; says "not left its stdout"; }
+  ends 3 "$assay" linux run --drive "sim:$here/drive.toml" --quiet --out out -- sh -c 'echo lost; rm /run/shared/stdout'; says "did not leave the file .stdout"; }
 row I10 "a guest that removes its own output" output_gone
 row I9 "what a guest wrote to an image is on the disk when it has ended" image_saved
 image_busy() { image_of 0 f; attach f; victim f; image_of 3 f; }

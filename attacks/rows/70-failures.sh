@@ -80,7 +80,7 @@ guests_out_full() { "$assay" linux status >/dev/null 2>&1 || skip "no kernel for
   out_full linux run --drive "sim:$here/drive.toml" --quiet --out guest-out -- seq 9999; grep -q '"status":0' guest-out/command.json; }
 row E12.5 "linux run where the output is full" guests_out_full
 small_tmpfs() { need_root; "$assay" linux status >/dev/null 2>&1 || skip "no kernel for guests"; mounted none t -t tmpfs -o size=3m; }
-guests_tmp_full() { small_tmpfs; [ ${#PWD} -lt 55 ] || skip "the path of a socket would be too long"; ends 3 env TMPDIR="$PWD/t" "$assay" linux run --drive "sim:$here/drive.toml" --quiet --out guest-out -- seq 1000000; says "full?"; }
+guests_tmp_full() { small_tmpfs; [ ${#PWD} -lt 55 ] || skip "the path of a socket would be too long"; ends 3 env TMPDIR="$PWD/t" "$assay" linux run --drive "sim:$here/drive.toml" --quiet --out guest-out -- seq 1000000; says "not full"; }
 row E12.6 "linux run where the guest's output fills the directory for temporary files" guests_tmp_full
 image_full() { small_tmpfs; ends 3 "$assay" linux run --drive "sim:$here/drive.toml" --quiet --out guest-out --image t/i -- \
     sh -c 'tr "\\0" Z </dev/zero | head -c 10000000 >/dev/vda; sync'; says linux-lost; }

@@ -125,7 +125,9 @@ pub fn table(run: &Run, reference: &str) -> Comparison {
     let costs = costs.as_ref().map(|c| (c, c));
     for (experiment, workload) in run.workloads() {
         let Some(base) = run.cell(Some(experiment), workload, reference) else {
-            c.notes.push(format!("{workload}: `{reference}` has no cell"));
+            c.notes.push(format!(
+                "{workload}: the reference `{reference}` has no cell of this workload"
+            ));
             continue;
         };
         for cell in run.cells_of(experiment, workload).filter(|cell| cell.target != reference) {
@@ -177,11 +179,12 @@ pub fn runs(run: (&str, &Run), base: (&str, &Run)) -> Comparison {
             Some(found) => {
                 let [here, there] = declared.each_ref().map(|all| all.get(&key(cell)));
                 if cell.summary == found.summary && here != there {
-                    let what = "is declared otherwise (range, start, phases, …)";
+                    let what = "is declared differently (range, start, phases, …)";
                     c.notes.push(format!("{}: the workload {what} in {}", cell.workload, base.0));
                 }
                 if cell.summary != found.summary {
-                    let text = format!("{}: `{}` here and", cell.workload, cell.summary);
+                    let text =
+                        format!("{}: the workload is `{}` here and", cell.workload, cell.summary);
                     c.notes.push(format!("{text} `{}` in {}", found.summary, base.0));
                 }
                 c.add(cell, found, costs);

@@ -99,7 +99,8 @@ fn ranking(run: &Run, experiment: &str, workload: &str) -> Option<Finding> {
         )
     } else if top.interval.is_none() || bottom.interval.is_none() {
         format!(
-            "{what}: {} comes out first and {} last, without an interval to tell them apart",
+            "{what}: {} is the fastest and {} the slowest, but without intervals the difference \
+             may be chance",
             best.target, worst.target
         )
     } else {

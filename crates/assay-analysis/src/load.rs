@@ -244,7 +244,7 @@ mod tests {
         assert!(message("{", "").starts_with("run.json, line 1"));
         assert_eq!(
             message(r#"{"schema": 99, "more": 1}"#, ""),
-            "run.json has schema 99, this program reads 1; use the assay that wrote it"
+            "run.json has schema 99, but this version of assay reads only schema 1"
         );
         assert!(message(r#"{"schema": 1}"#, "").contains("missing field"));
     }

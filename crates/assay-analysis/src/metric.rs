@@ -333,7 +333,10 @@ fn single(
     let mixed = op.is_some() && repeats.iter().any(|r| r.ops.len() > 1);
     match (measure, repeats.first()) {
         (Measure::Bandwidth | Measure::Iops | Measure::Mean, Some(repeat)) => match measure {
-            _ if mixed => Estimate::bare(value, "one repeat, and its series mixes all requests"),
+            _ if mixed => Estimate::bare(
+                value,
+                "one repeat, and its series does not separate kinds of requests",
+            ),
             Measure::Bandwidth => batch::around(value, &bandwidth_series(repeat)),
             Measure::Iops => batch::around(value, &iops_series(repeat)),
             _ => batch::around(value, &latency_series(repeat)),

@@ -123,7 +123,7 @@ fn two_currencies_are_refused() {
     let mut record = listed("oslo09");
     record.given.push(given("ssd-m", 500.0));
     let error = Prices::of(&record).unwrap_err().to_string();
-    assert_eq!(error, "prices in NOK and in USD cannot be put beside each other");
+    assert_eq!(error, "prices in NOK and in USD cannot be compared");
     assert!(Prices::of(&PricesRecord::default()).is_err(), "nothing is no price");
 }
 

@@ -67,12 +67,13 @@ impl Error {
 fn limit_hint(e: &std::io::Error) -> Option<&'static str> {
     match rustix::io::Errno::from_io_error(e)? {
         rustix::io::Errno::MFILE => Some("raise the limit of open files: `ulimit -n 1024`"),
-        rustix::io::Errno::NFILE => {
-            Some("the system has too many files open: see `sysctl fs.file-nr`")
-        }
-        rustix::io::Errno::FBIG => {
-            Some("`ulimit -f` shows the limit of a file's size; the file system has one, too")
-        }
+        rustix::io::Errno::NFILE => Some(
+            "close files or raise the system's limit: too many files are open (`sysctl \
+             fs.file-nr`)",
+        ),
+        rustix::io::Errno::FBIG => Some(
+            "check the limits of a file's size: that of `ulimit -f`, and that of the file system",
+        ),
         _ => None,
     }
 }

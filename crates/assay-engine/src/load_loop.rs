@@ -290,7 +290,8 @@ impl Phase {
                 return Err(Error::usage(
                     "queue-overrun",
                     format!(
-                        "the target takes fewer than {} requests at a time",
+                        "the workload keeps {} requests in flight, more than the target takes at a \
+                         time",
                         self.slots.all.len()
                     ),
                     "lower `jobs` or `queue_depth`",

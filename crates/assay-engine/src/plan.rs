@@ -34,7 +34,7 @@ pub fn open_target(
     plan: Use,
 ) -> std::result::Result<PlannedTarget, PlanError> {
     if written.trim() != written && !Path::new(written).exists() {
-        let hint = "blanks at its ends count as part of the name: leave them out";
+        let hint = "leave out the blanks before or after the name: they count as part of the name";
         let message = format!("there is no target `{written}`");
         return Err(Error::usage("unknown-target", message, hint).into());
     }
@@ -80,7 +80,7 @@ fn is_misspelt_sim(word: &str) -> bool {
 }
 
 fn unknown_target(written: &str, rest: &str) -> Error {
-    let hint = format!("did you mean `sim:{rest}`? A file of this name is written `./{written}`");
+    let hint = format!("did you mean `sim:{rest}`? For a file of this name, write `./{written}`");
     Error::usage("unknown-target", format!("there is no target `{written}`"), hint)
 }
 

@@ -84,7 +84,7 @@ fn regular(found: &std::fs::Metadata) -> Result<(), Unread> {
         () if kind.is_socket() => "it is a socket",
         () => "it is a device",
     };
-    Err(Unread::new(what, "name a regular file; what comes from elsewhere is saved to one first"))
+    Err(Unread::new(what, "name a regular file; save other input to a regular file first"))
 }
 
 /// Reads a regular file of at most `most` bytes.
@@ -95,7 +95,7 @@ pub fn bytes(path: &Path, most: u64) -> Result<Vec<u8>, Unread> {
     let file = file(path)?;
     let too_large = || {
         let what = format!("it has more than {}", assay_spec::Bytes(most));
-        Unread::new(what, "no file of its kind is so large: is it the right one?")
+        Unread::new(what, "check that it is the right file: no file of this kind is so large")
     };
     if file.metadata()?.len() > most {
         return Err(too_large());
@@ -111,7 +111,7 @@ pub fn bytes(path: &Path, most: u64) -> Result<Vec<u8>, Unread> {
 /// # Errors
 /// If it cannot be read, is not a regular file, is larger than `most`, or is not UTF-8.
 pub fn text(path: &Path, most: u64) -> Result<String, Unread> {
-    let no_text = || Error::new(ErrorKind::InvalidData, "it is no text in UTF-8");
+    let no_text = || Error::new(ErrorKind::InvalidData, "it is not UTF-8 text");
     String::from_utf8(bytes(path, most)?).map_err(|_| no_text().into())
 }
 
@@ -134,7 +134,7 @@ mod tests {
         std::os::unix::fs::symlink(&path, &link).unwrap();
         assert_eq!(text(&link, 4).unwrap(), "1234");
         std::fs::write(&path, b"12\xff4").unwrap();
-        assert_eq!(said(&path, 4), "it is no text in UTF-8");
+        assert_eq!(said(&path, 4), "it is not UTF-8 text");
         assert_eq!(bytes(&path, 4).unwrap(), b"12\xff4");
     }
 

@@ -40,8 +40,8 @@ pub fn is_interrupted() -> bool {
 pub fn interrupted() -> Error {
     if STOP.load(Ordering::Relaxed) == ANOTHER_WRITER {
         let what = WHAT.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let hint =
-            "what was measured until then is kept; `fuser -v` and `losetup -a` say who it is";
+        let hint = "find the other program with `fuser -v` and `losetup -a`; results up to that \
+                    moment are kept";
         return Error::environment("target-taken", what, hint);
     }
     Error {

@@ -68,22 +68,19 @@ pub fn record(spec: &DeviceSpec, plan: &Plan) -> Result<Timeline> {
     let (memory, available) = (assay_sim::memory(spec), available_memory());
     if memory > available {
         let message = format!(
-            "the drive needs {} of memory, and there are {}",
+            "the drive needs {} of memory, but only {} are available",
             human_size(memory),
             human_size(available)
         );
-        return Err(Error::environment("too-much-memory", message, "take a smaller drive"));
+        return Err(Error::environment("too-much-memory", message, "use a smaller drive"));
     }
     let mut drive = build(spec, assay_sim::InitialState::Filled);
     let outside = |s: &&StreamSpec| s.span.start >= spec.capacity || s.max_size() > spec.capacity;
     if let Some(stream) = plan.streams.iter().find(outside) {
         let start = stream.span.on(spec.capacity).start;
-        let message = format!("requests from {start} on do not fit into {}", spec.capacity);
-        return Err(Error::usage(
-            "range-outside",
-            message,
-            "lower `range`, or take a larger drive",
-        ));
+        let message =
+            format!("requests that begin at {start} do not fit into a drive of {}", spec.capacity);
+        return Err(Error::usage("range-outside", message, "lower `range`, or use a larger drive"));
     }
     let seed = seed::derive(plan.seed, &["timeline"]);
     let depth = plan.depth.min(spec.link.queue_depth);

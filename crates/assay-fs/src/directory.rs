@@ -97,11 +97,11 @@ impl Directory {
         let directory = Directory::open(path)?;
         let system = rustix::fs::fstatfs(&directory.handle)?;
         if WITHOUT_FILES.contains(&(system.f_type as u32)) {
-            let what = "the kernel's own objects are here, and no files";
+            let what = "this file system has objects of the kernel, and no files";
             return Err(io::Error::new(io::ErrorKind::Unsupported, what));
         }
         if directory.is_among_devices()? {
-            let what = "device nodes are here, and no files";
+            let what = "this file system has device nodes, and no files";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
         }
         Ok(directory)
@@ -186,7 +186,7 @@ impl Directory {
                 fcntl_setfl(&file, flags)?;
                 return Ok(file);
             }
-            _ => "it is no regular file",
+            _ => "it is not a regular file",
         };
         Err(io::Error::new(io::ErrorKind::InvalidInput, what))
     }

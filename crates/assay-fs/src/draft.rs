@@ -201,7 +201,7 @@ impl Drop for Draft {
 fn may_go(found: &Node, new: &File, replace: Replace) -> io::Result<()> {
     let exists = |what: &str| Err(io::Error::new(io::ErrorKind::AlreadyExists, what.to_owned()));
     if !matches!(found.kind, NodeKind::File(_)) {
-        return exists("something that is no regular file has this name");
+        return exists("something that is not a regular file has this name");
     }
     let may = match replace {
         Replace::Nothing => false,
@@ -211,9 +211,9 @@ fn may_go(found: &Node, new: &File, replace: Replace) -> io::Result<()> {
     };
     match may {
         true => Ok(()),
-        false => {
-            exists("a file that assay did not write, or that was changed since, has this name")
-        }
+        false => exists(
+            "a file of this name exists, and either assay did not write it or it was changed since",
+        ),
     }
 }
 

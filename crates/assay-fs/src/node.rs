@@ -183,7 +183,7 @@ impl AsFd for Node {
 /// If a system call fails; also if the name leads elsewhere by now.
 pub fn remove(directory: impl AsFd, name: &OsStr, id: InodeId) -> io::Result<()> {
     let found = Node::find_at(&directory, Path::new(name), OFlags::NOFOLLOW)?;
-    let elsewhere = || io::Error::other("the name leads elsewhere now");
+    let elsewhere = || io::Error::other("the name leads to another file now");
     if !found.id.is(&id) {
         return Err(elsewhere());
     }

@@ -123,7 +123,7 @@ fn is_shut(directory: &Directory) -> io::Result<()> {
     let found = rustix::fs::fstat(directory)?;
     match found.st_uid == geteuid().as_raw() && found.st_mode & 0o777 == 0o700 {
         true => Ok(()),
-        false => Err(io::Error::other("the directory is not ours alone")),
+        false => Err(io::Error::other("others can change the directory")),
     }
 }
 

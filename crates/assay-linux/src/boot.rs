@@ -95,13 +95,15 @@ impl Directory {
         // Sockets, and what the kernel opens, are found by their names.
         if let Some(open) = changeable_by_others(&base) {
             let message = format!("another user may change {}", open.display());
-            let hint = "let `TMPDIR` name a directory that only root can change, such as /tmp";
+            let hint = "set `TMPDIR` to a directory in which no other user can replace files, e.g. \
+                        /tmp";
             return Err(Error::new("linux-system", message, hint));
         }
         let made = Scratch::new(&base, "assay-linux", |_| true);
         made.map(Directory).map_err(|e| {
-            let message = format!("no directory can be made in {}", base.display());
-            let hint = "make it, with room in it, or let `TMPDIR` name another";
+            let message = format!("assay cannot make a directory in {}", base.display());
+            let hint = "check that it exists and has free space, or set `TMPDIR` to another \
+                        directory";
             Error::new("linux-system", message, hint).caused_by(e)
         })
     }
@@ -202,7 +204,11 @@ pub fn boot<'w>(
     let last_words = || last_words(&path.join("console"));
     let ended = || {
         let message = format!("the guest ended before its job was done{}", last_words());
-        Error::new("linux-ended", message, "`assay linux status` says whether the kernel can run")
+        Error::new(
+            "linux-ended",
+            message,
+            "check with `assay linux status` whether the kernel can run",
+        )
     };
     served.map_err(|e| match has_ended {
         true => ended(),
@@ -268,8 +274,9 @@ fn free_room(memory: Bytes) -> Result<u64> {
         return Ok(free);
     }
     let free = Bytes(free);
-    let message = format!("the guest's memory of {memory} lies in {place}, which has {free} left");
-    let hint = "give it less (`--memory`, `memory=`), or make room there";
+    let message =
+        format!("the guest's memory of {memory} is a file in {place}, which has only {free} left");
+    let hint = "give the guest less memory (`--memory`, `memory=`), or free space there";
     Err(Error::new("linux-room", message, hint))
 }
 

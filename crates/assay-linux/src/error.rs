@@ -22,86 +22,101 @@ pub struct Error {
 pub const EXPLANATIONS: &[(&str, &str)] = &[
     (
         "linux-asleep",
-        "The guest waits, no drive has anything to do, and no timer is set: nothing will ever \
-         happen. A program that waits for input does that, or two that wait for each other.",
+        "The guest waits, no drive has anything to do, and no timer is set, so nothing will ever \
+         happen. The cause is a program that waits for input, or two programs that wait for each \
+         other.",
     ),
     (
         "linux-build",
-        "A step of building the kernel failed. It needs a compiler, 3 GB of room in the cache \
+        "A step of building the kernel failed. A build needs a compiler, 3 GB of room in the cache \
          directory, and about ten minutes.",
     ),
     (
         "linux-busy",
-        "One kernel is built at a time in a cache directory: another build holds it locked, and \
-         will put its kernel there.",
+        "Another build has locked the cache directory. It will put its kernel there; only one \
+         build runs in a cache directory at a time.",
     ),
     (
         "linux-checksum",
-        "The source given with `--source` is not the pinned one. Results belong to one kernel, so \
-         another source is only taken from apt, which has checked its signature.",
+        "The source given with `--source` is not the pinned version. Results belong to one kernel, \
+         so assay takes another source only from apt, which has checked its signature.",
     ),
-    ("linux-command", "The guest has no such program: it sees this machine's files, read-only."),
+    ("linux-command", "The guest has no such program. It sees this machine's files, read-only."),
     (
         "linux-ended",
-        "The kernel ended without leaving a result. What it said last stands in the message; was \
-         it killed, or is there too little memory?",
+        "The kernel ended without a result; the message quotes its last lines. Perhaps something \
+         killed it, or there is too little memory.",
     ),
-    ("linux-guest", "Something went wrong inside the guest, with its tools or its file system."),
+    ("linux-guest", "Something failed inside the guest, in its tools or its file system."),
     (
         "linux-limit",
-        "The guest lived longer, in its own time, than it may. Virtual time is cheap: what waits \
-         for ever gets old quickly.",
+        "The guest ran longer than its limit of virtual time. Virtual time is cheap: a program \
+         that waits for ever soon reaches the limit.",
     ),
     (
         "linux-image",
-        "The file given with `--image` cannot be the contents of that drive: it has another size, \
-         is no plain file, or another guest is using it. Nothing was written.",
+        "The file given with `--image` cannot be the contents of that drive. It cannot be used, \
+         has another size, is no plain file, or another guest is using it. Nothing was written.",
     ),
     (
         "linux-image-lost",
-        "When the guest had ended, what it wrote could not all be put on the disk under its image: \
-         that disk failed, or its file system is full. What is in the image now is not known.",
+        "When the guest had ended, assay could not write all of the guest's data to the disk under \
+         its image. That disk failed, or its file system is full. What the image holds now is \
+         unknown.",
     ),
     (
         "linux-in-the-way",
-        "Where the kernel belongs is something that assay has not put there: its directory holds \
-         the files `linux` and `identity` and nothing else. Nothing was removed.",
+        "Something that assay did not put there is in the kernel's place. The kernel's directory \
+         holds only the files `linux`, `init` and `identity`. assay has removed nothing.",
     ),
     (
         "linux-lost",
-        "What a guest writes to a modelled drive is kept in memory or in an image. When there was \
-         no room for it, the guest was ended; an image holds what was written before.",
+        "assay keeps what a guest writes to a modelled drive in memory or in an image. There was \
+         no room for it, or it could not be read, so assay ended the guest. An image holds what \
+         the guest wrote before.",
     ),
-    ("linux-machine", "The kernel for virtual time runs on x86-64 Linux with /proc."),
-    ("linux-no-cache", "The kernel lies in the user's cache directory, and there is none."),
-    ("linux-no-ptrace", "User-Mode Linux runs the guest's processes by `ptrace`."),
-    ("linux-no-source", "The kernel's source could be neither fetched nor read."),
-    ("linux-no-tool", "A program of this machine that is needed is not installed."),
-    ("linux-not-built", "`linux(…)` needs a kernel, which `assay linux build` makes once."),
+    (
+        "linux-machine",
+        "The kernel for virtual time runs on x86-64 Linux with /proc, on processors whose \
+         registers fit into its buffer.",
+    ),
+    ("linux-no-cache", "assay keeps the kernel in the user's cache directory, and there is none."),
+    (
+        "linux-no-ptrace",
+        "User-Mode Linux runs the guest's processes with `ptrace`, and this machine forbids it.",
+    ),
+    ("linux-no-source", "assay could neither fetch nor read the kernel's source."),
+    ("linux-no-tool", "A program that assay needs is not installed on this machine."),
+    (
+        "linux-not-built",
+        "`linux(…)` needs a kernel that `assay linux build` has built, for this version of assay. \
+         Root needs one that no other user may change.",
+    ),
     (
         "linux-program",
-        "What measures in a guest is this program itself, laid out in memory by the host, and only \
-         a position-independent ELF program for x86-64 can be; `cargo build` makes one.",
+        "assay itself measures in a guest: the host lays this program out in memory. That works \
+         only with a position-independent ELF program for x86-64, which `cargo build` makes.",
     ),
     (
         "linux-protocol",
-        "The kernel sent its drive or its clock what no kernel of the recipe sends. The guest is \
-         ended; nothing of what it measured is kept.",
+        "The kernel sent its drive or its clock a message that no kernel of the recipe sends. \
+         assay ended the guest and keeps none of its measurements.",
     ),
     (
         "linux-silent",
-        "The guest computed, and its clock stood still: in virtual time, computing takes none. A \
-         loop that waits for the clock by looking at it, or spins, never ends.",
+        "The guest computed while its clock stood still, because computing takes no virtual time. \
+         A loop that polls the clock, or spins, never ends.",
     ),
-    ("linux-source", "The kernel's source is not as the recipe knows it."),
-    ("linux-stopped", "Ctrl-C ended the guest, or the build of its kernel."),
+    ("linux-source", "The kernel's source differs from the one that the recipe changes."),
+    ("linux-stopped", "You stopped the guest, or the build of its kernel, with Ctrl-C."),
     (
         "linux-room",
-        "A guest's memory is a sparse file in /dev/shm, or in /tmp where there is none. It is not \
-         begun if that file could not be filled; containers often have but 64 MiB there.",
+        "A guest's memory is a sparse file in /dev/shm, or in /tmp if there is no /dev/shm. assay \
+         does not start the guest if that file could not be filled. Containers often have only 64 \
+         MiB in /dev/shm.",
     ),
     ("linux-system", "The system refused something that a guest needs."),
-    ("linux-tool", "A tool failed in the guest; its words come from the target as written."),
+    ("linux-tool", "A tool failed in the guest. Its options come from the target as you wrote it."),
 ];
 
 /// The result of this crate.
@@ -123,7 +138,7 @@ impl Error {
     /// Creates the error for `what`, which the system refused.
     pub(crate) fn system(what: &str, e: std::io::Error) -> Error {
         let message = format!("{what}: the system does not allow it");
-        Error::new("linux-system", message, "`assay linux status` says what is missing")
+        Error::new("linux-system", message, "check with `assay linux status` what is missing")
             .caused_by(e)
     }
 
@@ -131,8 +146,12 @@ impl Error {
     pub(crate) fn silent(silence: Duration) -> Error {
         Error::new(
             "linux-silent",
-            format!("the guest computed for {} s and its clock stood still", silence.as_secs()),
-            "what waits in a loop never ends in virtual time; `--watchdog TIME` allows more",
+            format!(
+                "the guest computed for {} s of real time while its clock stood still",
+                silence.as_secs()
+            ),
+            "check for a program that waits in a loop: in virtual time the wait never ends; for \
+             long computations, allow more with `--watchdog TIME`",
         )
     }
 
@@ -140,15 +159,18 @@ impl Error {
     pub(crate) fn asleep(now: Nanos) -> Error {
         Error::new(
             "linux-asleep",
-            format!("after {now} the guest waits for something that will never happen"),
-            "the command may read from a terminal or wait for another process",
+            format!(
+                "after {now} of virtual time the guest waits for something that will never happen"
+            ),
+            "check whether the command reads from a terminal, or waits for another process",
         )
     }
 
     /// Creates the error for a drive whose contents could not be written or read.
     pub(crate) fn lost(disk: usize, cause: std::io::Error) -> Error {
         let message = format!("the contents of drive {} could not be kept or read", disk + 1);
-        let hint = "is there room where its `--image` is, and is it whole? Or memory, without one";
+        let hint = "with `--image`, check the free space and the disk under the image; without it, \
+                    check the free memory";
         Error::new("linux-lost", message, hint).caused_by(cause)
     }
 
@@ -161,8 +183,8 @@ impl Error {
     pub(crate) fn too_long(limit: Nanos) -> Error {
         Error::new(
             "linux-limit",
-            format!("the guest has not ended within {limit} of its time"),
-            "`--limit TIME` allows more",
+            format!("the guest did not end within {limit} of virtual time"),
+            "allow more with `--limit TIME`",
         )
     }
 }
@@ -172,7 +194,7 @@ impl From<Malformed> for Error {
         Error::new(
             "linux-protocol",
             format!("the kernel broke the protocol of its drive: {what}"),
-            "`assay linux build` builds the kernel that this version knows",
+            "build the kernel of this version with `assay linux build`",
         )
     }
 }

@@ -34,8 +34,8 @@ pub fn cache() -> Result<PathBuf> {
     let base =
         set("ASSAY_CACHE").or_else(|| Some(set("XDG_CACHE_HOME").or_else(home)?.join("assay")));
     let base = base.ok_or_else(|| {
-        let hint = "set HOME, or ASSAY_CACHE to a directory with 3 GB of room";
-        Error::new("linux-no-cache", "there is no place for a kernel", hint)
+        let hint = "set HOME, or set ASSAY_CACHE to a directory with 3 GB of free space";
+        Error::new("linux-no-cache", "there is no cache directory for the kernel", hint)
     })?;
     // An absolute path, because the kernel is started in another directory.
     std::path::absolute(base).map_err(|e| Error::system("the working directory", e))
@@ -54,12 +54,12 @@ pub fn find() -> Result<Kernel> {
         return Err(Error::new(
             "linux-not-built",
             "the kernel for virtual time is not built",
-            "`assay linux build` builds it once, in about ten minutes",
+            "build it once with `assay linux build`, in about ten minutes",
         ));
     }
     if !init.exists() {
-        let message = "the kernel for virtual time was built by an older assay";
-        let hint = "`assay linux build` builds it anew, in about ten minutes";
+        let message = "the kernel for virtual time was built by another version of assay";
+        let hint = "build it again with `assay linux build`, in about ten minutes";
         return Err(Error::new("linux-not-built", message, hint));
     }
     check_owner(&path)?;
@@ -73,8 +73,8 @@ pub fn find() -> Result<Kernel> {
 fn check_owner(kernel: &Path) -> Result<()> {
     let Some(open) = changeable_by_others(kernel) else { return Ok(()) };
     let message = format!("another user may change {}", open.display());
-    let hint = "root runs a kernel that only root can write: `ASSAY_CACHE=DIR assay linux build` \
-                makes one, or take the others' rights with `chown root` and `chmod go-w`";
+    let hint = "build a kernel that only root can write, with `ASSAY_CACHE=DIR assay linux build`, \
+                or remove the rights of others with `chown root` and `chmod go-w`";
     Err(Error::new("linux-not-built", message, hint))
 }
 
@@ -85,7 +85,7 @@ fn check_owner(kernel: &Path) -> Result<()> {
 pub fn can_run() -> Result<()> {
     if !cfg!(all(target_arch = "x86_64", target_os = "linux")) {
         let message = "User-Mode Linux runs on x86-64 Linux only";
-        return Err(Error::new("linux-machine", message, "take a machine of that kind"));
+        return Err(Error::new("linux-machine", message, "use such a machine"));
     }
     if !Path::new("/proc/sys/kernel").exists() {
         let message = "/proc is not mounted";
@@ -95,7 +95,8 @@ pub fn can_run() -> Result<()> {
     let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope");
     if scope.is_ok_and(|scope| scope.trim() == "3") {
         let message = "ptrace is switched off on this machine (kernel.yama.ptrace_scope is 3)";
-        let hint = "User-Mode Linux needs it; only a reboot with another setting brings it back";
+        let hint = "set kernel.yama.ptrace_scope to another value and reboot: User-Mode Linux \
+                    needs ptrace";
         return Err(Error::new("linux-no-ptrace", message, hint));
     }
     check_registers()
@@ -113,8 +114,9 @@ fn check_registers() -> Result<()> {
     if frame <= REGISTERS_MAX + FRAME {
         return Ok(());
     }
-    let message =
-        format!("this processor's registers need {frame} bytes, more than the kernel knows");
+    let message = format!(
+        "the registers of this processor need {frame} bytes, more than the guest's kernel supports"
+    );
     let hint = "please report it: the recipe needs a larger number";
     Err(Error::new("linux-machine", message, hint))
 }

@@ -88,8 +88,8 @@ fn check_source(path: &Path) -> Result<()> {
     match fs::metadata(path) {
         Ok(about) if about.is_file() => Ok(()),
         got => {
-            let message = format!("{} is no file that can be read", path.display());
-            let error = Error::new("linux-no-source", message, "is the path right?");
+            let message = format!("{} is not a file that can be read", path.display());
+            let error = Error::new("linux-no-source", message, "check the path");
             Err(got.err().into_iter().fold(error, Error::caused_by))
         }
     }

@@ -60,8 +60,8 @@ impl Program {
             Some(image) => image,
             None => {
                 let path = std::env::current_exe().map_err(|e| {
-                    let message = "this program cannot find itself";
-                    Error::new("linux-system", message, "start it by its full path").caused_by(e)
+                    let message = "assay cannot find its own program file";
+                    Error::new("linux-system", message, "start assay by its full path").caused_by(e)
                 })?;
                 let image = Image::of(&path)?;
                 IMAGE.get_or_init(|| image)
@@ -99,10 +99,10 @@ impl Image {
         let name = path.display();
         let bytes = std::fs::read(path).map_err(|e| Error::system(&name.to_string(), e))?;
         let unusual = |what: &str| {
-            let hint = "build it as `cargo build` does on x86-64 Linux";
+            let hint = "build assay with `cargo build` on x86-64 Linux";
             Error::new("linux-program", format!("{name} cannot run in a guest: {what}"), hint)
         };
-        let no_elf = |_| unusual("it is no ELF file");
+        let no_elf = |_| unusual("it is not an ELF file");
         let file = Header::parse(&*bytes).map_err(no_elf)?;
         let order = file.endian().map_err(no_elf)?;
         if file.e_type(order) != ET_DYN {

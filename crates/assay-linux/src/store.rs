@@ -54,13 +54,19 @@ impl Store {
         let metadata = file.metadata().map_err(refused)?;
         flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
             let message = format!("{name} is in use by another guest");
-            Error::new("linux-image", message, "wait for it, or work on a copy")
+            Error::new(
+                "linux-image",
+                message,
+                "wait until that guest ends, or use a copy of the image",
+            )
         })?;
         if metadata.len() == 0 {
             file.set_len(capacity.0).map_err(refused)?;
         } else if metadata.len() != capacity.0 {
-            let message = format!("{name} has {} bytes, the drive {}", metadata.len(), capacity.0);
-            let hint = "take the drive that it was made with, or a file that does not exist yet";
+            let message =
+                format!("{name} has {} bytes, but the drive has {}", metadata.len(), capacity.0);
+            let hint = "use the drive for which the image was made, or name a file that does not \
+                        exist yet";
             return Err(Error::new("linux-image", message, hint));
         }
         let mut store = Store { file, holds: vec![0; capacity.0.div_ceil(BLOCK * 64) as usize] };
@@ -206,7 +212,7 @@ mod tests {
         let path = directory.path().join("letter");
         std::fs::write(&path, "not a drive").expect("written");
         let refused = Store::in_file(open(&path), &path, Bytes::MIB).expect_err("another size");
-        assert!(refused.message.contains("has 11 bytes, the drive 1048576"), "{refused}");
+        assert!(refused.message.contains("has 11 bytes, but the drive has 1048576"), "{refused}");
         assert_eq!(std::fs::read(&path).expect("there"), b"not a drive");
         assert_eq!(refused.id, "linux-image");
     }

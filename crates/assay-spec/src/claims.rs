@@ -145,7 +145,7 @@ impl Ledger {
                 let claim = decode_claim(&mut section, &claims, place)?;
                 if claims.iter().any(|c| c.id == claim.id) {
                     let message = format!("two claims are called `{}`", claim.id);
-                    return Err(section.error(Kind::Impossible, span, message, "another id"));
+                    return Err(section.error(Kind::Impossible, span, message, "a unique id"));
                 }
                 section.finish()?;
                 claims.push(claim);
@@ -213,12 +213,12 @@ fn decode_reckoning(s: &mut Section<'_>, earlier: &[Claim], kind: ClaimKind) -> 
     let mut places = Vec::new();
     if kind == ClaimKind::Arithmetic {
         if check.is_none() {
-            let message = "arithmetic without a `check`";
+            let message = "a claim of kind `arithmetic` has no `check`";
             return Err(s.error(
                 Kind::MissingKey,
                 s.span(),
                 message,
-                "what follows: `check = \"…\"`",
+                "what follows from the published numbers: `check = \"…\"`",
             ));
         }
     } else {
@@ -227,7 +227,7 @@ fn decode_reckoning(s: &mut Section<'_>, earlier: &[Claim], kind: ClaimKind) -> 
             let message = "a contradiction needs two places";
             let span = s.span_of("places");
             let e = s.error(Kind::MissingKey, span, message, "`places = [\"…\", \"…\"]`");
-            return Err(with_hint(e, "each with where it is and what it says"));
+            return Err(with_hint(e, "for each place, give where it is and what it says"));
         }
     }
     let mut numbers = Vec::new();
@@ -251,7 +251,11 @@ fn decode_number(s: &mut Section<'_>, earlier: &[Claim]) -> Decoded<Number> {
     let Some((published, unit)) = found else {
         let message = format!("{id} has no published number `{label}`");
         let e = s.error(Kind::UnknownValue, span, message, "a claim above this one");
-        return Err(with_hint(e, "or give the number itself: `published` and `unit`"));
+        return Err(with_hint(
+            e,
+            "name a number of an earlier claim, or give the number itself with `published` and \
+             `unit`",
+        ));
     };
     Ok(Number { name, published, unit })
 }
@@ -267,12 +271,25 @@ fn decode_value(s: &mut Section<'_>, place: MeasurementPlace) -> Decoded<ClaimVa
     let implied = s.optional_string("implied")?.map(|(text, _)| text).unwrap_or_default();
     if tolerance > place.tolerance() && implied.is_empty() {
         let usual = format!("at most {:.0} %", 100.0 * place.tolerance());
-        let e = s.error(Kind::OutOfRange, span, "a tolerance wider than its ledger's", &usual);
-        return Err(with_hint(e, "unless the text implies it: quote its words in `implied`"));
+        let e = s.error(
+            Kind::OutOfRange,
+            span,
+            "the tolerance is larger than the tolerance of the ledger",
+            &usual,
+        );
+        return Err(with_hint(
+            e,
+            "lower it, or quote in `implied` the words of the source that imply it",
+        ));
     }
     let held_back = s.boolean("held_back", false)?;
     if held_back && has_published {
-        let e = s.error(Kind::Impossible, s.span_of("held_back"), "the value is published", "");
+        let e = s.error(
+            Kind::Impossible,
+            s.span_of("held_back"),
+            "a value cannot have both `held_back` and `published`",
+            "",
+        );
         return Err(with_hint(e, "remove `held_back` or `published`"));
     }
     let published = has_published.then_some(published);

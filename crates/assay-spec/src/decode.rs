@@ -40,10 +40,13 @@ pub fn document<'a, T>(
         let e = source.error(
             Kind::Format,
             span,
-            format!("format {format} is not one this assay reads"),
+            format!("this version of assay cannot read format {format}"),
             format!("`format = {FORMAT}`"),
         );
-        return Err(with_hint(e, "a newer assay may read it; see `assay --version`"));
+        return Err(with_hint(
+            e,
+            "use a newer version of assay; `assay --version` shows the version of this one",
+        ));
     }
     let value = decode(&mut section)?;
     section.finish()?;
@@ -71,6 +74,6 @@ fn no_format(top: &Section<'_>) -> Box<Diagnostic> {
     if top.misspelt("format").is_some() {
         return e;
     }
-    let hint = "it is the version of the language the file is written in; this assay reads only";
+    let hint = "it is the version of the file format; this version of assay reads only";
     with_hint(e, format!("{hint} {FORMAT}"))
 }

@@ -128,10 +128,10 @@ fn decode_device(top: &mut Section<'_>) -> Decoded<DeviceSpec> {
     let mut values = Values::new(top)?;
     let capacity = values.size(top, "", "capacity")?;
     if !(Bytes::MIB..=Bytes(1 << 50)).contains(&capacity) {
-        let message = format!("a drive of {capacity} cannot be");
+        let message = format!("a drive cannot have a capacity of {capacity}");
         let e = top.error(Kind::OutOfRange, top.span_of("capacity"), message, "from 1MiB to 1PiB");
         let near = capacity.clamp(Bytes::MIB, Bytes(1 << 50));
-        return Err(with_hint(e, format!("the nearest that can be is `value = \"{near}\"`")));
+        return Err(with_hint(e, format!("the nearest possible value is `value = \"{near}\"`")));
     }
     let link_spec = link::decode(top, &mut values, kind == 0)?;
     let own: [&[&'static str]; 3] = [

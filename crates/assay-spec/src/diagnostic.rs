@@ -49,14 +49,14 @@ impl Kind {
         (
             Kind::UnknownKey,
             "unknown-key",
-            "A key that no declaration has. Keys are never ignored: a misspelt key that was \
-             silently skipped would measure something else than you asked for.",
+            "A key that no declaration has. assay never ignores a key: if it skipped a misspelt \
+             key, it would measure something other than you asked for.",
         ),
         (
             Kind::MissingKey,
             "missing-key",
-            "A key without which the declaration has no meaning. There are no hidden defaults for \
-             what changes a measurement.",
+            "The declaration has no meaning without this key. There are no hidden defaults for \
+             values that change a measurement.",
         ),
         (
             Kind::WrongType,
@@ -75,20 +75,20 @@ impl Kind {
         (
             Kind::UnknownValue,
             "unknown-value",
-            "A word that is not one of the fixed list the key takes: a pattern, a policy, the \
-             name of a device.",
+            "The key accepts only words of a fixed list, such as patterns, policies or names of \
+             devices. This word is not in the list.",
         ),
         (
             Kind::OutOfRange,
             "out-of-range",
-            "The value is of the right kind but outside what makes sense; the message gives the \
-             range.",
+            "The value has the right type but is outside its range. The message gives the range.",
         ),
         (
             Kind::Impossible,
             "impossible",
-            "Each value is fine alone and together they cannot be built or run, e.g. a drive that \
-             promises more bytes than its chips hold, or a range beyond the end of the device.",
+            "Each value is valid alone, but the values together cannot be built or run, e.g. a \
+             drive that promises more bytes than its chips hold, or a range beyond the end of the \
+             device.",
         ),
         (
             Kind::Format,

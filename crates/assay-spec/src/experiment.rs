@@ -221,7 +221,7 @@ fn decode_errors(top: &mut Section<'_>) -> Decoded<ErrorLimit> {
         return Ok(ErrorLimit::default());
     };
     text.parse().map_err(|()| {
-        let message = format!("`{text}` does not say what share of requests may fail");
+        let message = format!("`{text}` is not a limit for failed requests");
         let e = top.error(Kind::OutOfRange, span, message, "");
         with_hint(e, format!("write {}", ErrorLimit::EXPECTED))
     })
@@ -235,9 +235,13 @@ fn decode_prices(top: &mut Section<'_>) -> Decoded<Option<String>> {
     }
     let names: Vec<&str> = PRICES.iter().map(|b| b.name).collect();
     let expected = format!("{}, or a file that ends in `.toml`", names.join(", "));
-    let e = top.error(Kind::UnknownValue, span, format!("no price list `{name}`"), expected);
+    let e =
+        top.error(Kind::UnknownValue, span, format!("there is no price list `{name}`"), expected);
     let hint = closest(&name, &names).map_or_else(
-        || "docs/prices.md says what a list of one's own looks like".to_owned(),
+        || {
+            "name one of these lists, or a file of your own; docs/prices.md describes its format"
+                .to_owned()
+        },
         |meant| format!("did you mean `{meant}`?"),
     );
     Err(with_hint(e, hint))
@@ -246,9 +250,12 @@ fn decode_prices(top: &mut Section<'_>) -> Decoded<Option<String>> {
 fn decode_scale(top: &mut Section<'_>) -> Decoded<Scale> {
     let Some((text, span)) = top.optional_string("scale")? else { return Ok(Scale::FULL) };
     text.parse().map_err(|()| {
-        let message = format!("`{text}` is no scale");
+        let message = format!("`{text}` is not a scale");
         let e = top.error(Kind::OutOfRange, span, message, SCALE_EXPECTED);
-        with_hint(e, "files, memory and partitions are multiplied by it; `1` is the full size")
+        with_hint(
+            e,
+            "write the factor for the sizes of files, memory and partitions; `1` is the full size",
+        )
     })
 }
 
@@ -265,6 +272,6 @@ fn decode_workload(top: &Section<'_>, mut section: Section<'_>) -> Decoded<Workl
 /// Makes the diagnostic of two workloads with one name.
 fn twice(top: &Section<'_>, span: Range<usize>, name: &str) -> Box<Diagnostic> {
     let message = format!("two workloads are called `{name}`");
-    let e = top.error(Kind::Impossible, span, message, "another name");
-    with_hint(e, "cells are told apart by it; say what sets this workload apart")
+    let e = top.error(Kind::Impossible, span, message, "a unique name");
+    with_hint(e, "give it a name that says how it differs: names of workloads must be unique")
 }

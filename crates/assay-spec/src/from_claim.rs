@@ -18,9 +18,12 @@ pub(crate) fn decode(section: &mut Section<'_>, key: &'static str) -> Decoded<Ve
     let mut claims = Vec::new();
     for (text, span) in section.strings(key)? {
         let Some(claim) = parse(&text) else {
-            let message = format!("`{text}` names no claim");
+            let message = format!("`{text}` is not the id of a claim");
             let e = section.error(Kind::UnknownValue, span, message, "an id of a ledger");
-            return Err(with_hint(e, "e.g. \"S-30\", or \"S-30: label\" for one number of it"));
+            return Err(with_hint(
+                e,
+                "write e.g. \"S-30\", or \"S-30: label\" for one of its numbers",
+            ));
         };
         claims.push(claim);
     }
@@ -36,7 +39,7 @@ pub(crate) fn decode_words(top: &mut Section<'_>) -> Decoded<Vec<(String, Vec<Fr
         // The words occur in the value of `words` itself, so a file that has them elsewhere has
         // them twice.
         if words.is_empty() || section.source().text.matches(&words).count() < 2 {
-            let message = format!("`{words}` stands nowhere else in this file");
+            let message = format!("`{words}` occurs nowhere else in this file");
             return Err(section.error(Kind::UnknownValue, span, message, "words of this file"));
         }
         section.finish()?;

@@ -15,7 +15,7 @@ pub fn is_name(text: &str) -> bool {
 pub(crate) fn bad_name(top: &Section<'_>, span: Range<usize>, name: &str) -> Box<Diagnostic> {
     let expected = "lower-case letters, digits and `-`, at most 64 of them";
     let e = top.error(Kind::UnknownValue, span, format!("`{name}` cannot be a name"), expected);
-    with_hint(e, format!("`{}` would do", near_name(name)))
+    with_hint(e, format!("use e.g. `{}`", near_name(name)))
 }
 
 /// Returns the nearest text to `text` that can be a name.

@@ -118,15 +118,15 @@ fn decode(top: &mut Section<'_>) -> Decoded<PriceList> {
             Kind::UnknownValue,
             date_at,
             format!("`{date}` is not a date"),
-            "year and month, or a day that there is: `2008-11` or `2008-11-21`",
+            "a month or an existing day: `2008-11` or `2008-11-21`",
         );
-        return Err(with_hint(e, "a price is only worth something with the time it was asked"));
+        return Err(with_hint(e, "write the date of the prices: prices change"));
     }
     let (currency, currency_at) = top.string_at("currency")?;
     if !is_currency(&currency) {
         let message = format!("`{currency}` is not a currency");
         let e = top.error(Kind::UnknownValue, currency_at, message, "three capital letters");
-        return Err(with_hint(e, "codes of ISO 4217: `USD`, `EUR`, `NOK`"));
+        return Err(with_hint(e, "write a code of ISO 4217, e.g. `USD`, `EUR` or `NOK`"));
     }
     let mut prices: Vec<Price> = Vec::new();
     for mut section in top.sections("price", "price")? {
@@ -173,8 +173,8 @@ fn decode_price(s: &mut Section<'_>) -> Decoded<Price> {
     let endurance = s.optional_size("endurance")?;
     if endurance == Some(Bytes::ZERO) {
         let span = s.whole_span_of("endurance");
-        let e = s.error(Kind::OutOfRange, span, "a drive that wears out at once", "more than 0");
-        return Err(with_hint(e, "leave `endurance` out where it is not known, or no limit"));
+        let e = s.error(Kind::OutOfRange, span, "an endurance of 0 is not possible", "more than 0");
+        return Err(with_hint(e, "leave out `endurance` if it is not known or has no limit"));
     }
     Ok(Price { device, title, capacity, amount, watts, idle_watts, endurance })
 }
@@ -182,12 +182,14 @@ fn decode_price(s: &mut Section<'_>) -> Decoded<Price> {
 fn decode_capacity(s: &mut Section<'_>) -> Decoded<Bytes> {
     let capacity = s.size("capacity")?;
     let (message, expected) = match capacity {
-        Bytes::ZERO => ("a drive without capacity".to_owned(), "more than nothing".to_owned()),
+        Bytes::ZERO => {
+            ("a capacity of 0 is not possible".to_owned(), "more than nothing".to_owned())
+        }
         c if c > LARGEST => (format!("no drive holds {c}"), format!("at most {LARGEST}")),
         fine => return Ok(fine),
     };
     let e = s.error(Kind::OutOfRange, s.whole_span_of("capacity"), message, expected);
-    Err(with_hint(e, "`capacity` is the one that was sold, e.g. `80GB`"))
+    Err(with_hint(e, "write the capacity under which the drive was sold, e.g. `80GB`"))
 }
 
 /// Takes the price of one drive.
@@ -202,7 +204,7 @@ fn decode_amount(s: &mut Section<'_>, capacity: Bytes) -> Decoded<f64> {
         let e = s.error(Kind::Impossible, at, message, "exactly one of the two");
         return Err(with_hint(
             e,
-            "`amount` is the price of one drive, `per_gb` that of 10^9 bytes",
+            "write `amount`, the price of one drive, or `per_gb`, the price of 10^9 bytes",
         ));
     }
     if whole {
@@ -214,7 +216,11 @@ fn decode_amount(s: &mut Section<'_>, capacity: Bytes) -> Decoded<f64> {
     }
     let message = format!("`per_gb` makes a drive of {capacity} cost {amount:.0}");
     let e = s.error(Kind::OutOfRange, s.span_of("per_gb"), message, format!("{DEAREST} at most"));
-    Err(with_hint(e, "`per_gb` is the price of 10^9 bytes; `amount` that of one drive"))
+    Err(with_hint(
+        e,
+        "check which is meant: `per_gb` is the price of 10^9 bytes, `amount` the price of one \
+         drive",
+    ))
 }
 
 /// Takes the power at work and the idle power.
@@ -226,10 +232,13 @@ fn decode_power(s: &mut Section<'_>) -> Decoded<(Option<f64>, Option<f64>)> {
     let (busy, idle) = (watts("watts")?, watts("idle_watts")?);
     match (busy, idle) {
         (Some(busy), Some(idle)) if idle > busy => {
-            let message = format!("a drive that takes {busy} W at work and {idle} W waiting");
+            let message = format!("the drive takes {busy} W at work but {idle} W when idle");
             let expected = format!("at most {busy}");
             let e = s.error(Kind::Impossible, s.span_of("idle_watts"), message, expected);
-            Err(with_hint(e, "`watts` is the power at work; were the two exchanged?"))
+            Err(with_hint(
+                e,
+                "check whether the two values are exchanged: `watts` is the power at work",
+            ))
         }
         both => Ok(both),
     }
@@ -243,7 +252,7 @@ fn name(s: &mut Section<'_>, key: &'static str) -> Decoded<String> {
 fn twice(s: &Section<'_>, span: Range<usize>, device: &str) -> Box<Diagnostic> {
     let message = format!("`{device}` has two prices in one list");
     let e = s.error(Kind::Impossible, span, message, "one price for each device");
-    with_hint(e, "prices of another day or shop are another list")
+    with_hint(e, "remove one, or move prices of another day or shop to another list")
 }
 
 /// Returns `true` if `text` is `YYYY-MM` or `YYYY-MM-DD` of the calendar.
@@ -306,7 +315,7 @@ mod tests {
         );
         assert_eq!((list.memory_per_gb, list.energy_per_kwh), (Some(2.5), Some(0.25)));
         for (from, to, message) in [
-            ("15TB", "0B", "a drive that wears out at once"),
+            ("15TB", "0B", "an endurance of 0 is not possible"),
             ("per_gb = 2.5", "per_gb = 0", "`per_gb` = 0 is out of range"),
             ("per_kwh", "kwh", "kwh"),
         ] {
@@ -341,13 +350,13 @@ mod tests {
             (format!("{LIST}{PRICE}per_gb = 1\n"), "a price has both `amount` and `per_gb`"),
             (format!("{LIST}{}", PRICE.replace("amount = 100\n", "")), "neither `amount` nor"),
             (format!("{LIST}{}", PRICE.replace("100", "-1")), "`amount` = -1 is out of range"),
-            (format!("{LIST}{}", PRICE.replace("80GB", "0B")), "a drive without capacity"),
+            (format!("{LIST}{}", PRICE.replace("80GB", "0B")), "a capacity of 0 is not possible"),
             (format!("{LIST}{PRICE}").replace("2026-11", "2026-13"), "`2026-13` is not a date"),
             (format!("{LIST}{PRICE}").replace("2026-11", "autumn"), "`autumn` is not a date"),
             (format!("{LIST}{PRICE}").replace("EUR", "euro"), "`euro` is not a currency"),
             (format!("{LIST}{PRICE}shop = 1\n"), "shop"),
             (format!("{LIST}{PRICE}").replace("2026-11", "2026-11-31"), "`2026-11-31` is not a"),
-            (format!("{LIST}{PRICE}watts = 2\nidle_watts = 3\n"), "2 W at work and 3 W waiting"),
+            (format!("{LIST}{PRICE}watts = 2\nidle_watts = 3\n"), "2 W at work but 3 W when idle"),
             (format!("{LIST}{}", PRICE.replace("80GB", "8000000TiB")), "no drive holds 8000000TiB"),
             (
                 format!("{LIST}{}", PRICE.replace("amount = 100", "per_gb = 1e9")),

@@ -50,9 +50,8 @@ fn a_run_directory_belongs_to_one_process() {
     done(dir.path(), "run short.toml --only sim:ssd-m --quiet --out out");
     let held = File::open(dir.path().join("out")).unwrap();
     held.lock().unwrap();
-    let busy = "error[run-busy]: another assay is at work in out\n\
-                hint: wait until it has ended; `fuser -v` on the directory says which process \
-                it is";
+    let busy = "error[run-busy]: another assay process is using out\nhint: wait until it has \
+                ended; `fuser -v` on the directory says which process it is";
     says(dir.path(), "resume out --quiet", 3, busy);
     says(dir.path(), "run short.toml --only sim:ssd-m --quiet --out out", 3, busy);
     // One that is about to end, as a killed one is, is waited for.
@@ -87,12 +86,13 @@ fn a_run_goes_on_only_with_the_device_it_began_with() {
     done(dir.path(), "run short.toml --only a.img --size 1MiB --quiet --out out");
     let record = dir.path().join("out/run.json");
     let begun = fs::read_to_string(&record).unwrap();
-    let hint = "hint: bring the first one back under this name, or run anew with `--out` elsewhere";
+    let hint = "hint: bring the first one back under this name, or start a new run with another \
+                `--out`";
     let larger = begun.replace(r#""capacity":1048576"#, r#""capacity":2097152"#);
     assert_ne!(larger, begun);
     fs::write(&record, larger).unwrap();
-    let said = "error[other-device]: a.img is not what the run began with: its size was 2MiB, and \
-                is 1MiB";
+    let said = "error[other-device]: a.img is not the one that the run began with: its size was \
+                2MiB and is now 1MiB";
     says(dir.path(), "resume out --quiet", 3, &format!("{said}\n{hint}"));
     let at = begun.find(r#"["path""#).expect("an identity");
     let (before, after) = begun.split_at(at);
@@ -113,23 +113,23 @@ fn an_option_without_effect_is_refused() {
     let cases = [
         (
             "--only sim:ssd-m --write x",
-            "error: `--write x` has no effect: no target is a file or a device\n\
-             hint: modelled drives are written to without it; or add `--on PATH`",
+            "error: `--write x` has no effect: no target is a file or a device\nhint: leave it out \
+             (modelled drives do not need it), or add `--on PATH`",
         ),
         (
             "--only a.img --destroy x",
-            "error: `--destroy x` has no effect: no target is a block device\n\
-             hint: leave it out: files that assay made need no `--destroy`",
+            "error: `--destroy x` has no effect: no target is a block device\nhint: leave it out: \
+             files that assay made do not need `--destroy`",
         ),
         (
             "--only sim:ssd-m --size 1MiB",
-            "error: `--size 1MiB` has no effect: no target is a file\n\
-             hint: it is the size of a file that assay makes, with `--on NAME`",
+            "error: `--size 1MiB` has no effect: no target is a file\nhint: leave it out, or name \
+             a new file with `--on NAME`: assay makes it with this size",
         ),
         (
             "--only a.img --size 2MiB",
-            "error: `--size 2MiB` has no effect: a.img exists, with 1MiB\n\
-             hint: leave it out, or name a file that does not exist",
+            "error: `--size 2MiB` has no effect: a.img exists and its size is 1MiB\nhint: leave it \
+             out, or name a file that does not exist",
         ),
     ];
     for (options, text) in cases {
@@ -138,8 +138,8 @@ fn an_option_without_effect_is_refused() {
     }
     // The same command again is the usual way to measure a file again.
     done(dir.path(), "run short.toml --only a.img --size 1MiB --quiet --out two");
-    let model = "error[unknown-target]: there is no target `ssd-m`\n\
-                 hint: did you mean `sim:ssd-m`? A file of this name is written `./ssd-m`";
+    let model = "error[unknown-target]: there is no target `ssd-m`\nhint: did you mean \
+                 `sim:ssd-m`? For a file of this name, write `./ssd-m`";
     says(dir.path(), "run short.toml --only ssd-m --quiet --out three", 2, model);
 }
 
@@ -153,8 +153,8 @@ fn a_budget_cuts_what_would_take_longer() {
     let cells: serde_json::Value = serde_json::from_str(&text).unwrap();
     let elapsed = cells["cells"][0]["repeats"][0]["elapsed"].as_u64().unwrap();
     assert!((20_000_000..4_000_000_000).contains(&elapsed), "{elapsed} ns");
-    let said = "error: `--budget 5x` is not a time of a second or more\n\
-                hint: write a number and its unit, e.g. `90s` or `10m`";
+    let said = "error: `--budget 5x` is not a time of at least one second\nhint: write a number \
+                and its unit, e.g. `90s` or `10m`";
     says(dir.path(), "run long.toml --only a.img --budget 5x --out two", 2, said);
 }
 
@@ -165,7 +165,7 @@ fn a_budget_leaves_what_does_not_begin_in_time() {
                 --threads 1 --budget 1s --out out";
     let said = assay(dir.path(), &words(line));
     let talk = String::from_utf8_lossy(&said.stderr).into_owned();
-    assert!(talk.contains("the budget is over and 3 cells are left"), "{talk}");
+    assert!(talk.contains("the budget is used up and 3 cells are not measured"), "{talk}");
     let cells = || fs::read_to_string(dir.path().join("out/cells.json")).unwrap();
     assert!(cells().contains("a.img"), "of real ones one at least: {}", cells());
     assert!(!cells().contains("b.img") && !cells().contains("ssd-h"), "{}", cells());

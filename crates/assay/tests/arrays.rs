@@ -130,13 +130,13 @@ fn mistakes_in_an_array_are_answered_with_what_is_right() {
         ),
         (
             "raid0(raid1(sim:ssd-m@perc-6i*2), sim:ssd-m@perc-6i)",
-            "error[shared-controller]: `perc-6i` serves two arrays\n\
-             hint: another card of its kind is written `perc-6i#2`",
+            "error[shared-controller]: `perc-6i` is the controller of two arrays\nhint: write a \
+             second card of this kind as `perc-6i#2`",
         ),
         (
             "raid0(sim:ssd-m@perc-6i, controller=perc-6i)",
-            "error[shared-controller]: `perc-6i` makes the array, and a member hangs on it with \
-             `@`\nhint: `controller=` is the card of all members; remove the `@`",
+            "error[shared-controller]: `perc-6i` makes the array, but a member is also connected \
+             to it with `@`\nhint: remove the `@`: `controller=` connects all members to this card",
         ),
     ];
     for (target, stderr) in cases {

@@ -52,8 +52,8 @@ fn what_is_no_disk_of_disksim_is_refused() {
     };
     assert_eq!(
         refused("nothing of the kind"),
-        "error: DIR/x.diskspecs names no model\n\
-         hint: is it a `disksim_disk` block of a .diskspecs file?\n"
+        "error: DIR/x.diskspecs names no model\nhint: check that it is a .diskspecs file with a \
+         `disksim_disk` block\n"
     );
     let missing = refused("disksim_disk X { Model = source x.model }");
     assert!(missing.starts_with("error: cannot read DIR/x.model: "), "{missing}");

@@ -145,31 +145,31 @@ error: the phase has no end
    |
 11 | measure = { request = 10 }
    | ^^^^^^^ expected exactly one of `requests`, `bytes`, `time`, `steady`
-hint: `request` is there; did you mean `requests`?"#,
+hint: the phase has `request`; did you mean `requests`?"#,
     ),
     (
         "missing-key",
         "measure",
         "arrivals = \"fixed\"\nmeasure",
         r#"
-error: `arrivals` without `rate`
+error: `arrivals` needs `rate`
   --> slow.toml:11:1
    |
 11 | arrivals = "fixed"
-   | ^^^^^^^^ expected `rate` beside it: arrivals a second from 0.001/s to 1e9/s, e.g. `5000/s`
-hint: add `rate`; without one, a completion lets the next request go"#,
+   | ^^^^^^^^ expected `rate`: arrivals a second from 0.001/s to 1e9/s, e.g. `5000/s`
+hint: add `rate`: without it, each completion sends the next request"#,
     ),
     (
         "missing-key",
         "measure",
         "arrivals = \"fixed\"\nrat = \"5000/s\"\nmeasure",
         r#"
-error: `arrivals` without `rate`
+error: `arrivals` needs `rate`
   --> slow.toml:11:1
    |
 11 | arrivals = "fixed"
-   | ^^^^^^^^ expected `rate` beside it: arrivals a second from 0.001/s to 1e9/s, e.g. `5000/s`
-hint: `rat` is there; did you mean `rate`?"#,
+   | ^^^^^^^^ expected `rate`: arrivals a second from 0.001/s to 1e9/s, e.g. `5000/s`
+hint: the workload has `rat`; did you mean `rate`?"#,
     ),
     (
         "missing-key",
@@ -178,7 +178,7 @@ hint: `rat` is there; did you mean `rate`?"#,
         r#"
 error: experiment has no `format`
   --> slow.toml: expected `format = 1` at the top of the file
-hint: it is the version of the language the file is written in; this assay reads only 1"#,
+hint: it is the version of the file format; this version of assay reads only 1"#,
     ),
     (
         "missing-key",
@@ -187,7 +187,7 @@ hint: it is the version of the language the file is written in; this assay reads
         r#"
 error: experiment has no `format`
   --> slow.toml: expected `format = 1` at the top of the file
-hint: `fromat` is there; did you mean `format`?"#,
+hint: the file has `fromat`; did you mean `format`?"#,
     ),
     (
         "missing-key",
@@ -196,7 +196,7 @@ hint: `fromat` is there; did you mean `format`?"#,
         r#"
 error: experiment has no `question`
   --> slow.toml: expected `question`: a string
-hint: `qestion` is there; did you mean `question`?"#,
+hint: the file has `qestion`; did you mean `question`?"#,
     ),
     (
         "wrong-type",
@@ -244,7 +244,7 @@ error: `5000` is not a rate
    |
 12 | rate = "5000"
    |        ^^^^^^ expected arrivals a second from 0.001/s to 1e9/s, e.g. `5000/s`
-hint: if that is arrivals a second, write `rate = "5000/s"`"#,
+hint: for arrivals a second, write `rate = "5000/s"`"#,
     ),
     (
         "bad-unit",
@@ -263,12 +263,12 @@ hint: KiB, MiB, GiB are powers of 1024, kB, MB, GB of 1000; times take ns, us, m
         "size = \"4KiB\"",
         "sizes = { \"4KiB\" = 70, \"513B\" = 30 }",
         r#"
-error: a request of 513B cannot be
+error: a request cannot have 513B
   --> slow.toml:9:24
    |
  9 | sizes = { "4KiB" = 70, "513B" = 30 }
    |                        ^^^^^^ expected a multiple of 512B up to 64MiB
-hint: drives have sectors of 512B; the nearest that can be is `512B`"#,
+hint: use e.g. `512B`, the nearest possible size: drives have sectors of 512B"#,
     ),
     (
         "out-of-range",
@@ -280,7 +280,7 @@ error: the weight of 8KiB is not a number from 1e-9 to 1e9
    |
  9 | sizes = { "4KiB" = 70, "8KiB" = 0 }
    |                                 ^ expected a weight, e.g. `"8KiB" = 30`
-hint: leave out a size that shall not occur"#,
+hint: leave out sizes that shall not occur, or give a weight in the range"#,
     ),
     (
         "unknown-value",
@@ -304,7 +304,7 @@ error: `Slow one` cannot be a name
    |
  2 | name = "Slow one"
    |        ^^^^^^^^^^ expected lower-case letters, digits and `-`, at most 64 of them
-hint: `slow-one` would do"#,
+hint: use e.g. `slow-one`"#,
     ),
     (
         "out-of-range",
@@ -316,19 +316,19 @@ error: `read_share` = 1.5 is out of range
    |
  8 | read_share = 1.5
    |              ^^^ expected a number from 0 to 1
-hint: 1.5 % is written `read_share = "1.5%"`; the nearest that can be is `read_share = 1`"#,
+hint: 1.5 % is written `read_share = "1.5%"`; the nearest possible value is `read_share = 1`"#,
     ),
     (
         "out-of-range",
         "4KiB",
         "1000B",
         r#"
-error: a request of 1kB cannot be
+error: a request cannot have 1kB
   --> slow.toml:9:8
    |
  9 | size = "1000B"
    |        ^^^^^^^ expected a multiple of 512B up to 64MiB
-hint: drives have sectors of 512B; the nearest that can be is `1KiB`"#,
+hint: use e.g. `1KiB`, the nearest possible size: drives have sectors of 512B"#,
     ),
     (
         "impossible",
@@ -375,8 +375,8 @@ error: the phase ends after 3 rounds, before the window of 5 is full
   --> slow.toml:11:46
    |
 11 | measure = { steady = { round = "1s", limit = 3 } }
-   |                                              ^ expected `limit` at least `window`
-hint: the rule holds over the last `window` rounds: with fewer it never can"#,
+   |                                              ^ expected a `limit` of at least `window`
+hint: raise `limit`, or lower `window`: the rule looks at the last `window` rounds"#,
     ),
     (
         "impossible",
@@ -387,8 +387,8 @@ error: the phase ends after 25 rounds, before the window of 30 is full
   --> slow.toml:11:47
    |
 11 | measure = { steady = { round = "1s", window = 30 } }
-   |                                               ^^ expected `limit` at least `window`
-hint: the rule holds over the last `window` rounds: with fewer it never can"#,
+   |                                               ^^ expected a `limit` of at least `window`
+hint: raise `limit`, or lower `window`: the rule looks at the last `window` rounds"#,
     ),
     (
         "out-of-range",
@@ -400,19 +400,19 @@ error: a round takes no time
    |
 11 | measure = { steady = { round = "0s" } }
    |                                ^^^^ expected more than nothing
-hint: SNIA's rounds are a minute long: `round = "60s"`"#,
+hint: use e.g. the minute of SNIA's rounds: `round = "60s"`"#,
     ),
     (
         "format",
         "format = 1",
         "format = 2",
         r#"
-error: format 2 is not one this assay reads
+error: this version of assay cannot read format 2
   --> slow.toml:1:10
    |
  1 | format = 2
    |          ^ expected `format = 1`
-hint: a newer assay may read it; see `assay --version`"#,
+hint: use a newer version of assay; `assay --version` shows the version of this one"#,
     ),
     (
         "syntax",
@@ -436,7 +436,7 @@ error: not valid TOML: duplicate key
    |
  2 | format = 1
    | ^^^^^^
-hint: it stands there already: remove one of the two, or rename it"#,
+hint: remove one of the two, or rename it: this key exists already"#,
     ),
     (
         "syntax",
@@ -460,19 +460,19 @@ error: not valid TOML: key with no value
    |
  2 | name "slow"
    |      ^ expected `=`
-hint: a line is `key = value`"#,
+hint: write a line as `key = value`"#,
     ),
     (
         "unknown-key",
         "measure",
         "theta = 0.9\nmeasure",
         r#"
-error: `theta` goes with pattern `zipf` only
+error: `theta` is only allowed with pattern `zipf`
   --> slow.toml:11:1
    |
 11 | theta = 0.9
    | ^^^^^ @KEYS
-hint: remove `theta`, or take pattern `zipf`"#,
+hint: remove `theta`, or use pattern `zipf`"#,
     ),
     (
         "unknown-key",
@@ -484,7 +484,7 @@ error: unknown key `zebra` in workload
    |
 11 | zebra = 1
    | ^^^^^ @KEYS
-hint: remove it: a key that nobody reads would change nothing"#,
+hint: remove it: assay does not know this key"#,
     ),
     (
         "missing-key",
@@ -520,7 +520,7 @@ error: the phase has 2 ends
    |
 11 | measure = { requests = 10, time = "1s" }
    | ^^^^^^^ expected exactly one of `requests`, `bytes`, `time`, `steady`
-hint: keep the one that shall end the phase, remove the others"#,
+hint: keep the key that shall end the phase, and remove the others"#,
     ),
     (
         "missing-key",
@@ -659,7 +659,7 @@ hint: write e.g. `measure = { time = "10s" }`"#,
         "\"4KiB\"",
         "[\"4KiB\"]",
         r#"
-error: a list of `size` makes several workloads of one name
+error: a list of `size` makes several workloads, and they have the same name
   --> slow.toml:9:8
    |
  9 | size = ["4KiB"]
@@ -676,7 +676,7 @@ error: `size` is not a quantity: `-4KiB`
    |
  9 | size = "-4KiB"
    |        ^^^^^^^ expected a size such as `4KiB`, `256KiB`, `30GB` or `1GiB`
-hint: nothing is smaller than 0; remove the sign"#,
+hint: remove the sign: the value cannot be negative"#,
     ),
     (
         "bad-unit",
@@ -700,7 +700,7 @@ error: unknown pattern `zebra`
    |
 10 | pattern = "zebra"
    |           ^^^^^^^ expected one of `sequential`, `random`, `mixed`, `stride`, `zipf`, `hot-cold`
-hint: take one of these; docs/spec.md says what each does"#,
+hint: use one of these; docs/spec.md describes each"#,
     ),
     (
         "out-of-range",
@@ -712,7 +712,7 @@ error: `jobs` = 0 is out of range
    |
 11 | jobs = 0
    |        ^ expected a whole number from 1 to 1024
-hint: the nearest that can be is `jobs = 1`"#,
+hint: the nearest possible value is `jobs = 1`"#,
     ),
     (
         "out-of-range",
@@ -724,7 +724,7 @@ error: `jobs` = 9999 is out of range
    |
 11 | jobs = 9999
    |        ^^^^ expected a whole number from 1 to 1024
-hint: the nearest that can be is `jobs = 1024`"#,
+hint: the nearest possible value is `jobs = 1024`"#,
     ),
     (
         "out-of-range",
@@ -736,7 +736,7 @@ error: `read_share` = 70 is out of range
    |
  8 | read_share = 70
    |              ^^ expected a number from 0 to 1
-hint: 70 % is written `read_share = "70%"`; the nearest that can be is `read_share = 1`"#,
+hint: 70 % is written `read_share = "70%"`; the nearest possible value is `read_share = 1`"#,
     ),
     (
         "out-of-range",
@@ -748,7 +748,7 @@ error: `think` = 7200s is out of range
    |
 11 | think = "2h"
    |         ^^^^ expected at most 1h
-hint: the nearest that can be is `think = "1h"`"#,
+hint: the nearest possible value is `think = "1h"`"#,
     ),
     (
         "out-of-range",
@@ -760,7 +760,7 @@ error: 1000 jobs × 1000 are too many requests in flight
    |
 12 | queue_depth = 1000
    |               ^^^^ expected `jobs` × `queue_depth` up to 65536
-hint: with 1000 jobs the most is `queue_depth = 65`"#,
+hint: lower `queue_depth`: with 1000 jobs, at most `queue_depth = 65`"#,
     ),
     (
         "out-of-range",
@@ -772,7 +772,7 @@ error: `2GiB..1GiB` is empty
    |
 11 | range = "2GiB..1GiB"
    |         ^^^^^^^^^^^^ expected a start below its end, e.g. `1GiB..30GiB`
-hint: START comes first: `1GiB..2GiB`"#,
+hint: write START before END: `1GiB..2GiB`"#,
     ),
     (
         "out-of-range",
@@ -808,7 +808,7 @@ error: `size` is too large
    |
  9 | size = "99999999TiB"
    |        ^^^^^^^^^^^^^ expected less than 2^63
-hint: 2^63 bytes are 8388608TiB, 2^63 ns are 292 years: is it the right unit?"#,
+hint: check the unit: 2^63 bytes are 8388608TiB, and 2^63 ns are 292 years"#,
     ),
     (
         "impossible",
@@ -820,15 +820,15 @@ error: two workloads are called `read`
   --> slow.toml:14:8
    |
 14 | name = "read"
-   |        ^^^^^^ expected another name
-hint: cells are told apart by it; say what sets this workload apart"#,
+   |        ^^^^^^ expected a unique name
+hint: give it a name that says how it differs: names of workloads must be unique"#,
     ),
     (
         "impossible",
         "size = \"4KiB\"",
         "size = [\"4KiB\", \"8KiB\"]",
         r#"
-error: a list of `size` makes several workloads of one name
+error: a list of `size` makes several workloads, and they have the same name
   --> slow.toml:9:8
    |
  9 | size = ["4KiB", "8KiB"]
@@ -840,12 +840,12 @@ hint: write e.g. `name = "read-{size}"`"#,
         "name = \"read\"",
         "name = \"read-{size}\"",
         r#"
-error: `{size}` in the name, and no list of `size`
+error: the name has `{size}`, but there is no list of `size`
   --> slow.toml:7:8
    |
  7 | name = "read-{size}"
-   |        ^^^^^^^^^^^^^ expected a name, or a list beside it
-hint: it stands for the values of a list, e.g. `size = ["4KiB", "16KiB"]`"#,
+   |        ^^^^^^^^^^^^^ expected a name without it, or such a list
+hint: remove it from the name, or add the list of its values, e.g. `size = ["4KiB", "16KiB"]`"#,
     ),
     (
         "impossible",
@@ -856,8 +856,8 @@ error: two hosts are called `ncq`
   --> slow.toml:9:8
    |
  9 | name = "ncq"
-   |        ^^^^^ expected another name
-hint: cells are told apart by it: `NAME/TARGET`; one host at most has none"#,
+   |        ^^^^^ expected a unique name
+hint: give each host its own name (at most one may have none): cells are named `NAME/TARGET`"#,
     ),
     (
         "out-of-range",
@@ -900,7 +900,7 @@ fn impossible_drives_are_refused_with_line_and_reason() {
     drive_refused(
         &[("blocks_per_plane = { value = 600", "blocks_per_plane = { value = 512")],
         r#"
-error: 1GiB of flash cannot hold 1GiB and the 8224KiB this layer works with
+error: 1GiB of flash cannot hold 1GiB and the 8224KiB that the translation layer needs
   --> drive.toml:28:1
    |
 28 | [ftl]
@@ -915,18 +915,18 @@ error: `nand.planes_per_die` = 0 is out of range
    |
 19 | planes_per_die = { value = 0, source = "sheet" }
    |                            ^ expected a whole number from 1 to 16
-hint: the nearest that can be is `value = 1`"#,
+hint: the nearest possible value is `value = 1`"#,
     );
     // 2^60 bytes of capacity.
     drive_refused(
         &[("\"1GiB\"", "\"1152921504606846976B\"")],
         r#"
-error: a drive of 1048576TiB cannot be
+error: a drive cannot have a capacity of 1048576TiB
   --> drive.toml:6:22
    |
  6 | capacity = { value = "1152921504606846976B", assumed = "small" }
    |                      ^^^^^^^^^^^^^^^^^^^^^^ expected from 1MiB to 1PiB
-hint: the nearest that can be is `value = "1024TiB"`"#,
+hint: the nearest possible value is `value = "1024TiB"`"#,
     );
     drive_refused(
         &[("\"1GiB\"", "\"8388608TiB\"")],
@@ -936,7 +936,7 @@ error: `capacity` is too large
    |
  6 | capacity = { value = "8388608TiB", assumed = "small" }
    |                      ^^^^^^^^^^^^ expected less than 2^63
-hint: 2^63 bytes are 8388608TiB, 2^63 ns are 292 years: is it the right unit?"#,
+hint: check the unit: 2^63 bytes are 8388608TiB, and 2^63 ns are 292 years"#,
     );
     drive_refused(
         &[("\"1GiB\"", "\"1000000001B\"")],
@@ -955,12 +955,12 @@ fn units_that_do_not_divide_are_refused() {
     drive_refused(
         &[("page = { value = \"4KiB\"", "page = { value = \"5KiB\"")],
         r#"
-error: a page of 5KiB cannot be
+error: a page cannot have 5KiB
   --> drive.toml:22:18
    |
 22 | page = { value = "5KiB", source = "sheet" }
    |                  ^^^^^^ expected a power of two from 512B to 1MiB
-hint: a page that can be is `8KiB`"#,
+hint: the nearest possible page is `8KiB`"#,
     );
     drive_refused(
         &[
@@ -1023,7 +1023,7 @@ error: `nand.read` has no `value`
    |
 23 | read = { valu = "50us", source = "sheet" }
    | ^^^^ expected `value`: a time such as `250us`, `10ms`, `30s` or `5m`
-hint: `valu` is there; did you mean `value`?"#,
+hint: the file has `valu`; did you mean `value`?"#,
     );
     drive_refused(
         &[("read = { value = \"50us\",", "read = { value = \"50us\", note = \"hm\",")],
@@ -1033,7 +1033,7 @@ error: unknown key `note` in `nand.read`
    |
 23 | read = { value = "50us", note = "hm", source = "sheet" }
    |                          ^^^^ expected one of KEYS
-hint: remove it: a key that nobody reads would change nothing"#
+hint: remove it: assay does not know this key"#
             .replace("KEYS", "`source`, `derived`, `assumed`, `from_claim`, `value`"),
     );
 }
@@ -1048,7 +1048,7 @@ error: `capacity` names no origin
    |
  6 | capacity = { value = "1GiB" }
    |            ^^^^^^^^^^^^^^^^^^ expected exactly one of `source`, `derived`, `assumed`
-hint: a value without a source cannot be checked by anyone"#,
+hint: add the origin: without it nobody can check the value"#,
     );
     drive_refused(
         &[("{ value = \"50us\", source", "{ value = \"50us\", derived = \"\", source")],
@@ -1058,7 +1058,7 @@ error: `nand.read` names 2 origins
    |
 23 | read = { value = "50us", derived = "", source = "sheet" }
    |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ @
-hint: a value without a source cannot be checked by anyone"#
+hint: add the origin: without it nobody can check the value"#
             .replace('@', "expected exactly one of `source`, `derived`, `assumed`")
             .as_str(),
     );
@@ -1070,7 +1070,7 @@ error: `nand.read` names no origin
    |
 23 | read = { value = "50us" }
    |        ^^^^^^^^^^^^^^^^^^ expected exactly one of `source`, `derived`, `assumed`
-hint: a value without a source cannot be checked by anyone"#,
+hint: add the origin: without it nobody can check the value"#,
     );
     drive_refused(
         &[(
@@ -1104,10 +1104,9 @@ fn a_device_file_is_shown_like_a_drive_that_comes_with_assay() {
     let stderr = "error: device has no `title`\n  --> broken.toml: expected `title`: a string\n\
                   hint: add e.g. `title = \"A drive of mine\"`";
     assert_fails(directory.path(), &["devices", "broken.toml"], 2, stderr);
-    let stderr = "error[no-such-file]: the device file gone.toml cannot be read: \
-                  No such file or directory (os error 2)\n\
-                  hint: the path counts from where assay is started; \
-                  `assay devices` lists the models";
+    let stderr = "error[no-such-file]: the device file gone.toml cannot be read: No such file or \
+                  directory (os error 2)\nhint: check the path (a relative path starts at the \
+                  current directory); `assay devices` lists the models";
     assert_fails(directory.path(), &["devices", "gone.toml"], 2, stderr);
 }
 
@@ -1141,13 +1140,13 @@ fn names_that_are_not_there_are_answered_with_those_that_are() {
         ),
         (
             &["run", "quick", "--only", "simm:ssd-l", "--size", "1GiB"],
-            "error[unknown-target]: there is no target `simm:ssd-l`\n\
-             hint: did you mean `sim:ssd-l`? A file of this name is written `./simm:ssd-l`",
+            "error[unknown-target]: there is no target `simm:ssd-l`\nhint: did you mean \
+             `sim:ssd-l`? For a file of this name, write `./simm:ssd-l`",
         ),
         (
             &["compare", "sim:ssd-l", "Sin:ssd-m"],
-            "error[unknown-target]: there is no target `Sin:ssd-m`\n\
-             hint: did you mean `sim:ssd-m`? A file of this name is written `./Sin:ssd-m`",
+            "error[unknown-target]: there is no target `Sin:ssd-m`\nhint: did you mean \
+             `sim:ssd-m`? For a file of this name, write `./Sin:ssd-m`",
         ),
         (
             &["devices", "floppy"],
@@ -1160,8 +1159,8 @@ fn names_that_are_not_there_are_answered_with_those_that_are() {
         ),
         (
             &["compare", "sim:ssd-l", "sim:ssd-m", "--workload", "all"],
-            "error: `quick` has no workload `all`\n\
-             hint: leave `--workload` out to see them all",
+            "error: `quick` has no workload `all`\nhint: leave out `--workload` to compare all \
+             workloads",
         ),
     ];
     for (arguments, stderr) in cases {
@@ -1176,12 +1175,12 @@ fn files_that_cannot_be_read_are_named() {
                 hint: `examples/` has files to start from";
     assert_fails(directory.path(), &["run", "gone.toml"], 2, gone);
     std::fs::write(directory.path().join("binary.toml"), [0xff, 0xfe]).expect("written");
-    let binary = "error: binary.toml cannot be read: it is no text in UTF-8\n\
-                  hint: `examples/` has files to start from";
+    let binary = "error: binary.toml cannot be read: it is not UTF-8 text\nhint: `examples/` has \
+                  files to start from";
     assert_fails(directory.path(), &["run", "binary.toml"], 2, binary);
     let run = r#"
 error: gone/run.json cannot be read: No such file or directory (os error 2)
-hint: a run directory holds `run.json` and `cells.json`; `assay run quick` makes one"#;
+hint: name a run directory: it holds `run.json` and `cells.json`, and `assay run quick` makes one"#;
     assert_fails(directory.path(), &["report", "gone"], 2, run);
     // The drive of an experiment; whatever the hint, the file is named.
     let drive = assay(directory.path(), &["run", "quick", "--only", "sim:gone.toml"]);
@@ -1212,13 +1211,13 @@ fn commands_without_sense_are_refused() {
         ),
         (
             &["compare", "sim:ssd-m"],
-            "error: one target alone has nothing to be compared with\n\
-             hint: name a second target; the first is the reference",
+            "error: a comparison needs two targets or more, and only one is named\nhint: name a \
+             second target; the first is the reference",
         ),
         (
             &["report"],
-            "error: there is no run below `runs`\n\
-             hint: `assay run quick` makes one; or name a DIR",
+            "error: there is no run below `runs`\nhint: make a run with `assay run quick`, or name \
+             the directory of a run",
         ),
     ];
     for (arguments, stderr) in cases {
@@ -1234,7 +1233,7 @@ fn an_experiment_needs_a_target_from_somewhere() {
         "",
         r#"
 error: the experiment names no target
-hint: add `targets = ["sim:ssd-m"]` to it, or say `--on sim:ssd-m` or `--on PATH`"#,
+hint: add `targets = ["sim:ssd-m"]` to the experiment, or give `--on sim:ssd-m` or `--on PATH`"#,
     );
 }
 
@@ -1249,7 +1248,7 @@ error: expected a value
    |
 11 | expect = ["p99 <"]
    |                 ^
-hint: an expectation compares a metric, e.g. `p99 < 10ms`; `assay explain metrics`"#,
+hint: compare a metric with a value, e.g. `p99 < 10ms`; see `assay explain metrics`"#,
     );
 }
 
@@ -1263,7 +1262,7 @@ const EXPECTATIONS: &[(&str, &str, &str)] = &[
     ("elapsed > 10", "`elapsed` is a time, and `10` has no unit", "`elapsed > 10ms`"),
     ("p99 < 5 parsec", "expected an operator or the end", ""),
     ("p99 < 5 ms", "expected an operator or the end", "`1ms`"),
-    ("p99 < 5parsec", "no unit is called `parsec`", "units are ns"),
+    ("p99 < 5parsec", "there is no unit `parsec`", "use ns"),
     ("p99", "`p99` is a number, not a comparison", "`p99 < 1ms`"),
 ];
 
@@ -1314,13 +1313,13 @@ hint: did you mean `allocation`?"#
         &[("reserve_blocks", "unit = { value = \"4KiB\", assumed = \"\" }\nreserve_blocks")],
         concat!(
             r#"
-error: `unit` goes with mapping `hybrid` only
+error: `unit` is only allowed with mapping `hybrid`
   --> drive.toml:30:1
    |
 30 | unit = { value = "4KiB", assumed = "" }
    | ^^^^ expected one of `mapping`, `allocation`, `reserve_blocks`, `save_map_every`, "#,
             r#"`map_cache`, `power_fail_safe`
-hint: remove `unit`, or take mapping `hybrid`"#
+hint: remove `unit`, or use mapping `hybrid`"#
         ),
     );
     let collection = "[collection]\nvictm = { value = \"fifo\", assumed = \"\" }\n\n[buffer]";
@@ -1342,7 +1341,7 @@ error: nand has no `bus`
    |
 16 | [nand]
    |  ^^^^ expected `bus`: a table
-hint: `buss` is there; did you mean `bus`?"#,
+hint: the file has `buss`; did you mean `bus`?"#,
     );
     drive_refused(
         &[("bus = { value = \"40MB/s\", source = \"sheet\" }", "bus = \"40MB/s\"")],
@@ -1352,7 +1351,7 @@ error: `bus` is a string
    |
 26 | bus = "40MB/s"
    |       ^^^^^^^^ expected a table
-hint: every value says where it is from: `bus = { value = "40MB/s", assumed = "why" }`"#,
+hint: give the origin of the value: `bus = { value = "40MB/s", assumed = "why" }`"#,
     );
 }
 
@@ -1399,7 +1398,7 @@ fn a_wrong_command_line_is_answered_with_a_right_one() {
         (
             &["run", "quick", "more"],
             "error: unexpected argument 'more' found",
-            "hint: `assay run --help` shows what it takes",
+            "hint: `assay run --help` shows the arguments and options",
         ),
         (
             &["run", "quick", "--on", "a", "--only", "b"],
@@ -1533,7 +1532,7 @@ fn what_was_not_kept_is_said_where_an_expectation_wants_it() {
     let output = assay(directory.path(), &["run", "slow.toml", "--out", "out", "--quiet"]);
     let said = String::from_utf8_lossy(&output.stderr);
     let unmet = "not met: first4 > 1us of slow/read@ssd-m: first4: 3 of the first requests were \
-                 kept, and 4 are needed; `first` in the workload says how many are\n";
+                 kept, but 4 are needed; `first` in the workload sets how many are kept\n";
     assert_eq!((said.as_ref(), output.status.code()), (unmet, Some(1)));
 }
 
@@ -1567,7 +1566,7 @@ fn a_damaged_run_is_named_with_the_way_on() {
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{verb:?}: {said}");
         assert!(said.starts_with("error: out/cells.json is damaged: "), "{verb:?}: {said}");
-        let hint = "hint: move it away: `assay resume out` then measures all cells again\n";
+        let hint = "hint: move the file away; `assay resume out` then measures all cells again\n";
         assert!(said.ends_with(hint), "{verb:?}: {said}");
     }
     std::fs::remove_file(place.join("out/cells.json")).expect("removed");
@@ -1589,8 +1588,8 @@ fn a_run_is_never_overwritten() {
     let before = std::fs::read(directory.path().join("out/run.json")).expect("there");
     let output = assay(directory.path(), &arguments);
     let said = String::from_utf8_lossy(&output.stderr);
-    let refusal = "error[run-exists]: out holds a run already\n\
-                   hint: `assay resume out` goes on with it; or choose another `--out`\n";
+    let refusal = "error[run-exists]: out already holds a run\nhint: continue that run with `assay \
+                   resume out`, or choose another `--out`\n";
     assert!(said.ends_with(refusal), "{said}");
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(std::fs::read(directory.path().join("out/run.json")).expect("there"), before);
@@ -1647,15 +1646,15 @@ fn what_would_measure_nothing_or_replace_something_is_refused() {
     let sparse = assay(place, &["run", "quick", "--only", "./sparse.img", "--out", "a"]);
     let talk = String::from_utf8_lossy(&sparse.stderr);
     assert_eq!(sparse.status.code(), Some(3), "{talk}");
-    let said = "error[file-has-holes]: ./sparse.img was never written from byte 0 on\nhint: ";
+    let said = "error[file-has-holes]: ./sparse.img was never written at byte 0\nhint: ";
     assert!(talk.starts_with(said), "{talk}");
 
     std::fs::create_dir(place.join("mine")).unwrap();
     std::fs::write(place.join("mine/report.html"), "mine").unwrap();
     let full = assay(place, &["run", "quick", "--only", "sim:ssd-m", "--out", "mine"]);
     let talk = String::from_utf8_lossy(&full.stderr);
-    let said = "error[out-not-empty]: mine is not empty\nhint: a run would replace files in it: \
-                choose another `--out`";
+    let said = "error[out-not-empty]: mine is not empty\nhint: choose another `--out`: a run would \
+                replace files in this directory";
     assert_eq!((full.status.code(), talk.trim_end()), (Some(2), said));
     assert_eq!(std::fs::read_to_string(place.join("mine/report.html")).unwrap(), "mine");
 
@@ -1666,7 +1665,7 @@ fn what_would_measure_nothing_or_replace_something_is_refused() {
     let far = assay(place, &["run", "far.toml", "--out", "b"]);
     let talk = String::from_utf8_lossy(&far.stderr);
     assert_eq!(far.status.code(), Some(2), "{talk}");
-    let said = "error[range-outside]: the range of `far` begins at 100GB and the target ends at";
+    let said = "error[range-outside]: the range of `far` begins at 100GB, but the target ends at";
     assert!(talk.contains(said), "{talk}");
 }
 
@@ -1675,25 +1674,25 @@ fn a_scale_is_a_fraction_of_something_that_can_be_scaled() {
     refused(
         "targets = [",
         "scale = \"2\"\ntargets = [",
-        r#"error: `2` is no scale
+        r#"error: `2` is not a scale
   --> slow.toml:4:9
    |
  4 | scale = "2"
    |         ^^^ expected a fraction of whole numbers such as `1/8`, or `1`
-hint: files, memory and partitions are multiplied by it; `1` is the full size"#,
+hint: write the factor for the sizes of files, memory and partitions; `1` is the full size"#,
     );
     let directory = temporary();
     std::fs::write(directory.path().join("slow.toml"), EXPERIMENT).expect("written");
     let cases = [
         (
             ["--scale", "0.5"],
-            "error: `--scale 0.5` is no scale\nhint: write a fraction of whole numbers such as \
+            "error: `--scale 0.5` is not a scale\nhint: write a fraction of whole numbers such as \
              `1/8`, or `1`",
         ),
         (
             ["--scale", "1/2"],
-            "error: `--scale` has no effect: no experiment has a `scale`\nhint: an experiment of \
-             files says `scale = \"1/8\"` if it can be run smaller",
+            "error: `--scale` has no effect: no experiment has a `scale`\nhint: leave out \
+             `--scale`, or add a key such as `scale = \"1/8\"` to an experiment on files",
         ),
     ];
     for (words, stderr) in cases {
@@ -1738,7 +1737,7 @@ fn a_range_in_percent_has_both_ends_and_in_order() {
     refused(
         "pattern = \"random\"",
         "pattern = \"random\"\nrange = \"51%..49%\"",
-        r#"error: `51%..49%` is no part of a target
+        r#"error: `51%..49%` is not a part of a target
   --> slow.toml:11:9
    |
 11 | range = "51%..49%"

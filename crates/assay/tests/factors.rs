@@ -52,11 +52,14 @@ fn one_factor_at_a_time_unless_all_are_asked_for() {
     assert_eq!(targets(&few)[0], "raid0/4/64KiB/ssd-m");
     assert!(table.contains("7 combinations, one factor at a time around the base"), "{table}");
     assert!(
-        table.contains("16 of the 36 combinations cannot be (6: the card has no such stripes;")
+        table
+            .contains("16 of the 36 combinations are impossible (6: the card has no such stripes;")
     );
-    assert!(table.contains("20 combinations can be: `--factorial` measures all"), "{table}");
+    assert!(table.contains("20 combinations are possible: `--factorial` measures all"), "{table}");
     let effects = finding(&few, "factors/effects/").unwrap();
-    assert!(effects["statement"].as_str().unwrap().contains("each factor by itself takes it"));
+    assert!(
+        effects["statement"].as_str().unwrap().contains("each factor alone changes the bandwidth")
+    );
     // By itself a level is what was measured: no other cell is in it.
     let disk = finding(&few, "factors/ranking/").unwrap()["evidence"].to_string();
     let rate = disk.split("raid0/4/64KiB/disk: ").nth(1).unwrap().split('"').next().unwrap();
@@ -71,7 +74,10 @@ fn one_factor_at_a_time_unless_all_are_asked_for() {
     assert!(table.contains("20 combinations\n"), "{table}");
     let effects = finding(&all, "factors/effects/").unwrap();
     let said = effects["statement"].as_str().unwrap();
-    assert!(said.contains("drive decides most,") && said.contains("drives with drive ("), "{said}");
+    assert!(
+        said.contains("drive has the largest effect,") && said.contains("drives with drive ("),
+        "{said}"
+    );
     assert!(table.contains("MB/s: drives \\ drive  ssd-m"), "the strongest pair: {table}");
     let page = fs::read_to_string(all.join("report.html")).unwrap();
     assert!(page.contains("id=\"factors\"") && page.contains("The strongest pair"));
@@ -124,14 +130,14 @@ fn a_budget_ends_it_and_each_resume_goes_on() {
     let (_, talk) = text(&output);
     assert_eq!(output.status.code(), Some(0), "{talk}");
     assert_eq!(targets(&dir.path().join("out")).len(), 1, "the page is what a second is kept for");
-    let left = "the budget is over and 19 cells are left: `assay resume out` measures";
+    let left = "the budget is used up and 19 cells are not measured: `assay resume out` continues";
     assert!(talk.contains(left), "{talk}");
     // With one cell there is nothing to compare yet, and that is no error.
     assert!(finding(&dir.path().join("out"), "factors/").is_none());
     let (_, talk) = text(&assay(dir.path(), &["resume", "out"]));
     let count = targets(&dir.path().join("out")).len();
     assert!(count > 1, "{talk}");
-    assert!(talk.contains(&format!("and {} cells are left", 20 - count)), "{talk}");
+    assert!(talk.contains(&format!("and {} cells are not measured", 20 - count)), "{talk}");
 }
 
 #[test]
@@ -143,7 +149,7 @@ fn what_would_have_no_effect_is_refused() {
         (
             &["run", "f.toml", "--factorial", "--only", "sim:ssd-m"],
             "`--only` replaces all targets",
-            "leave one of the two out",
+            "leave out `--only` or `--factorial`",
         ),
     ];
     for (words, message, hint) in cases {

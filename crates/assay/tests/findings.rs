@@ -84,7 +84,7 @@ fn only(all: &[(String, String)], id: &str, word: &str, parts: &[&str]) {
 fn a_uniform_drive_is_uniform() {
     let drive = drive("alike", 2, 600, &format!("{PAGE}size=\"256KiB\"\n"));
     let reads = answers("alike", &drive, &["reads"]);
-    only(&reads, "1-reads", "Yes", &["no read-ahead shows", "KS distance at most 0.00"]);
+    only(&reads, "1-reads", "Yes", &["shows no read-ahead", "KS distance at most 0.00"]);
     let writes = answers("alike", &drive, &["writes"]);
     only(&writes, "2-writes", "No", &["random to sequential 1.0"]);
 }
@@ -113,5 +113,5 @@ fn a_large_cache_is_effective() {
     let drive = drive("cached", 2, 600, &format!("{PAGE}size=\"64MiB\"\n"));
     let all = answers("cached", &drive, &["disk-cache", "writes"]);
     // The file is of the third question, and holds what it is answered from.
-    only(&all, "3-cache", "Yes", &["sequential writes without it take"]);
+    only(&all, "3-cache", "Yes", &["sequential writes without the cache take"]);
 }

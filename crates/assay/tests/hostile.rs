@@ -185,10 +185,10 @@ fn a_run_that_contradicts_itself_is_refused() {
         ("there is no target `ssd-m`", |run| run["targets"] = json!([])),
         ("two targets are called `ssd-m`", |run| run["targets"][1]["name"] = json!("ssd-m")),
         ("cannot be the name of a target", |run| run["targets"][0]["name"] = json!("a\u{1b}b")),
-        ("is of no known kind: \"tape\"", |run| run["targets"][0]["kind"] = json!("tape")),
+        ("has an unknown kind: \"tape\"", |run| run["targets"][0]["kind"] = json!("tape")),
         ("whose time is its own", |run| run["targets"][0]["virtual_time"] = json!(false)),
-        ("and its `spec` is missing", |run| run["targets"][0]["spec"] = json!(null)),
-        ("is no price", |run| {
+        ("but its `spec` is missing", |run| run["targets"][0]["spec"] = json!(null)),
+        ("is not a price", |run| {
             run["prices"]["given"] = json!([
                 { "device": "ssd-m", "amount": 5, "currency": "EUR", "date": "2026-11-31" }
             ]);
@@ -209,33 +209,35 @@ fn cells_that_nobody_measured_are_refused() {
         ("it has the cell `slow/read@ssd-m` twice", |cells| {
             cells["cells"][1] = cells["cells"][0].clone();
         }),
-        ("cell `slow/read@ssd-m`: 1 repeats, and its experiment has 2", |cells| {
+        ("cell `slow/read@ssd-m`: it has 1 repeats, but its experiment has 2", |cells| {
             cells["cells"][0]["repeats"].as_array_mut().unwrap().pop();
         }),
-        ("it has no repeats, and does not say why", |cells| {
+        ("it has no repeats, and no reason for that", |cells| {
             cells["cells"][0]["repeats"] = json!([]);
         }),
-        ("it was skipped, and has 2 repeats", |cells| cells["cells"][0]["skipped"] = json!("no")),
+        ("it was skipped, but it has 2 repeats", |cells| {
+            cells["cells"][0]["skipped"] = json!("no")
+        }),
         ("repeat 1: `elapsed` is 0", |cells| {
             cells["cells"][0]["repeats"][0]["elapsed"] = json!(0);
         }),
-        ("no phase lasts 18446744073709551615 ns", |cells| {
+        ("its phase is impossibly long: 18446744073709551615 ns", |cells| {
             cells["cells"][0]["repeats"][0]["elapsed"] = json!(u64::MAX);
         }),
         ("invalid value: integer `-1`", |cells| {
             cells["cells"][0]["repeats"][0]["elapsed"] = json!(-1);
         }),
-        ("read requests: 7 were counted, and the histogram holds 200", |cells| {
+        ("read requests: 7 were counted, but the histogram holds 200", |cells| {
             cells["cells"][0]["repeats"][0]["ops"][0]["requests"] = json!(7);
         }),
         ("it has read requests twice", |cells| {
             let ops = &mut cells["cells"][0]["repeats"][0]["ops"];
             *ops = json!([ops[0], ops[0]]);
         }),
-        ("`series`: `bytes` comes to 819200", |cells| {
+        ("`series`: the sum of `bytes` is 819200", |cells| {
             cells["cells"][0]["repeats"][0]["ops"][0]["bytes"] = json!(u64::MAX);
         }),
-        ("`series`: its lists are not of one length", |cells| {
+        ("`series`: its lists have different lengths", |cells| {
             cells["cells"][0]["repeats"][0]["series"]["bytes"] = json!([]);
         }),
         ("`series`: 1 intervals of 0 ns", |cells| {
@@ -251,10 +253,10 @@ fn cells_that_nobody_measured_are_refused() {
         ("invalid type: null, expected f64", |cells| {
             cells["cells"][0]["repeats"][0]["device"] = json!([["wa", null]]);
         }),
-        ("`first`: 1 latencies, and 2 kinds", |cells| {
+        ("`first`: it has 1 latencies, but 2 kinds", |cells| {
             cells["cells"][0]["repeats"][0]["first"] = json!({ "latency_ns": [5], "ops": "rw" });
         }),
-        ("`first`: \"xé\" are no kinds of requests", |cells| {
+        ("`first`: \"xé\" are not kinds of requests", |cells| {
             cells["cells"][0]["repeats"][0]["first"] =
                 json!({ "latency_ns": [5, 6, 7], "ops": "xé" });
         }),
@@ -570,10 +572,10 @@ fn a_request_log_that_claims_too_much_is_refused() {
         let at = changed.len() - 8;
         changed[at..at + 4].copy_from_slice(&length.to_le_bytes());
         fs::write(place.join("log.parquet"), changed).unwrap();
-        refused(place, &["trace", "show", "log.parquet"], 2, "is no request log");
+        refused(place, &["trace", "show", "log.parquet"], 2, "is not a request log");
     }
     fs::write(place.join("log.parquet"), &bytes[..bytes.len() / 2]).unwrap();
-    refused(place, &["trace", "show", "log.parquet"], 2, "is no request log");
+    refused(place, &["trace", "show", "log.parquet"], 2, "is not a request log");
 }
 
 /// Makes a kind of requests with a histogram of `count` values in one bucket.

@@ -61,7 +61,8 @@ fn a_run_keeps_its_prices_and_needs_no_file_for_them() {
     assert!(output.status.success(), "{}", text(&output.stderr));
     let table = text(&output.stdout);
     assert!(table.contains("EUR/IOPS") && table.contains("prices of 2026-11 and "), "{table}");
-    assert!(table.contains("not included, as no price is known: perc-6i"), "{table}");
+    let card = "not included, because their prices are not known:\n  perc-6i)";
+    assert!(table.contains(card), "{table}");
     std::fs::remove_file(directory.path().join("mine.toml")).expect("removed");
     let again = assay(directory.path(), &["report", "out", "--quiet"]);
     assert_eq!(text(&again.stdout), table);
@@ -99,13 +100,14 @@ fn mistakes_are_answered_before_anything_is_measured() {
         ),
         (
             &["--prices", "elsewhere"],
-            "error: there is no price list `elsewhere`\n\
-             hint: price lists: sigmetrics09, cmu08, oslo09; a file ends in `.toml`",
+            "error: there is no price list `elsewhere`\nhint: name a price list \
+             (sigmetrics09, cmu08, oslo09) or a file whose name ends in `.toml`",
         ),
         (
             &["--prices", "oslo09"],
-            "error: `--prices oslo09` has no effect: it has the drives of no target\n\
-             hint: `--price DEVICE=AMOUNT` gives single prices; docs/prices.md says how lists look",
+            "error: `--prices oslo09` has no effect: no target has a drive of this list\nhint: \
+             give single prices with `--price DEVICE=AMOUNT`, or choose another list; \
+             docs/prices.md describes the format of lists",
         ),
         (
             &["--price", "ssd-m"],
@@ -114,8 +116,8 @@ fn mistakes_are_answered_before_anything_is_measured() {
         ),
         (
             &["--price", "ssd-m=300"],
-            "error: `--price ssd-m=300` has no currency\n\
-             hint: write the currency behind it, e.g. `--price ssd-m=300USD`",
+            "error: `--price ssd-m=300` has no currency\nhint: write the currency after the \
+             amount, e.g. `--price ssd-m=300USD`",
         ),
         (
             &["--price", "ssd-h=300USD"],
@@ -124,13 +126,13 @@ fn mistakes_are_answered_before_anything_is_measured() {
         ),
         (
             &["--prices", "mine.toml", "--price", "ssd-l=30USD"],
-            "error: prices in EUR and in USD cannot be put beside each other\n\
-             hint: give them in the currency of the list, or another list with `--prices`",
+            "error: prices in EUR and in USD cannot be compared\nhint: give the prices in the \
+             currency of the list, or choose another list with `--prices`",
         ),
         (
             &["--price", "ssd-l=30USD", "--price", "ssd-m=300EUR"],
-            "error: prices in USD and in EUR cannot be put beside each other\n\
-             hint: give them in the currency of the list, or another list with `--prices`",
+            "error: prices in USD and in EUR cannot be compared\nhint: give the prices in the \
+             currency of the list, or choose another list with `--prices`",
         ),
     ];
     for (arguments, stderr) in cases {
@@ -145,16 +147,20 @@ fn mistakes_are_answered_before_anything_is_measured() {
 
 #[test]
 fn an_experiment_names_a_list_that_there_is() {
-    let stderr = "error: no price list `cmu8`
+    let stderr = "error: there is no price list `cmu8`
   --> small.toml:6:10
    |
- 6 | prices = \"cmu8\"
-   |          ^^^^^^ expected sigmetrics09, cmu08, oslo09, or a file that ends in `.toml`
+ 6 | prices = \
+                  \"cmu8\"
+   |          ^^^^^^ expected sigmetrics09, cmu08, oslo09, or a file \
+                  that ends in `.toml`
 hint: did you mean `cmu08`?";
     refused("prices = \"cmu8\"", &[], stderr);
     let stderr =
-        "error: the price list none.toml cannot be read: No such file or directory (os error 2)
-hint: the path counts from where assay is started; docs/prices.md says how lists look";
+        "error: the price list none.toml cannot be read: No such file or directory (os error \
+         2)
+hint: check the path (a relative path starts at the current directory); docs/prices.md \
+         describes the format of lists";
     refused("prices = \"none.toml\"", &[], stderr);
 }
 
@@ -185,7 +191,8 @@ fn cost_says_what_years_cost_and_what_it_left_out() {
         ),
         (
             &["--workload", "write"],
-            "error: out has no workload `write`\nhint: leave `--workload` out to see them all",
+            "error: out has no workload `write`\nhint: leave out `--workload` to see all \
+             workloads",
         ),
         (
             &["--years", "0"],
@@ -199,8 +206,9 @@ fn cost_says_what_years_cost_and_what_it_left_out() {
         ),
         (
             &["--prices", "oslo09"],
-            "error: `--prices oslo09` has no effect: it has the drives of no target\n\
-             hint: `--price DEVICE=AMOUNT` gives single prices; docs/prices.md says how lists look",
+            "error: `--prices oslo09` has no effect: no target has a drive of this list\nhint: \
+             give single prices with `--price DEVICE=AMOUNT`, or choose another list; \
+             docs/prices.md describes the format of lists",
         ),
     ];
     for (arguments, stderr) in cases {
@@ -215,8 +223,8 @@ fn cost_of_a_run_without_prices_says_how_to_give_them() {
     let directory = directory("");
     run(directory.path(), &[]);
     let output = assay(directory.path(), &["cost", "out"]);
-    let stderr = "error: the price of no target of out is known\n\
-        hint: `--price ssd-m=300USD` gives one, `--prices cmu08` or `--prices FILE.toml` a list";
+    let stderr = "error: no target of out has a known price\nhint: give one price, e.g. `--price \
+                  ssd-m=300USD`, or a list: `--prices cmu08` or `--prices FILE.toml`";
     assert_eq!(text(&output.stderr).trim_end(), stderr);
     assert_eq!(output.status.code(), Some(2));
     let output = assay(directory.path(), &["cost", "out", "--price", "ssd-m=300USD"]);

@@ -226,7 +226,7 @@ fn without_write_an_existing_file_is_only_read() {
         match skipped {
             None => assert!(name.ends_with("-rd"), "{name} was measured"),
             Some(why) => {
-                let said = "it writes, and assay writes only to files that it made";
+                let said = "the workload writes, but assay writes only to files that it made";
                 assert!(why == said && !name.ends_with("-rd"), "{why}");
             }
         }
@@ -248,7 +248,7 @@ fn a_new_file_is_made_measured_and_measured_again() {
     // Once there, it is not written to without being asked.
     let cells = measured(dir.path(), "second", &sized);
     let skipped: Vec<&str> = cells.iter().filter_map(|c| c.1.as_deref()).collect();
-    assert_eq!(skipped, ["it writes, and only `--write new.img` allows that"; 2]);
+    assert_eq!(skipped, ["the workload writes, but `--write new.img` is not given"; 2]);
     assert_eq!(hash(&path), between);
     let write = ["--only", "new.img", "--write", "new.img"];
     all_measured(&measured(dir.path(), "third", &write));

@@ -224,7 +224,7 @@ fn a_finished_run_resumes_to_itself() {
 
 /// Ctrl-C as soon as there is `file`: exit code 130, the way on and no other, and nothing lost.
 fn signal_when_there_is(signal: libc::c_int, file: &str) {
-    let words = "what is finished is kept: `assay resume out`";
+    let words = "finished cells are kept; `assay resume out` measures the others";
     let (_alone, dir) = (alone(), temporary());
     let undisturbed = Undisturbed::run(dir.path(), "short.toml");
     let place = place(dir.path(), "interrupted");
@@ -333,8 +333,8 @@ fn a_run_of_another_version_is_not_gone_on_with() {
     let before = files(&place.join("out"));
     let output = assay(&place, &["resume", "out"]).output().unwrap();
     let said = format!(
-        "error[other-version]: assay 0.0.1 began this run, and this is assay {this}\n\
-         hint: resume it with assay 0.0.1, or run it anew with `--out` elsewhere\n"
+        "error[other-version]: assay 0.0.1 began this run, but this is assay {this}\nhint: resume \
+         it with assay 0.0.1, or start a new run with another `--out`\n"
     );
     assert_eq!(String::from_utf8_lossy(&output.stderr), said);
     assert_eq!(output.status.code(), Some(2));

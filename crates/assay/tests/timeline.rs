@@ -49,7 +49,7 @@ fn the_table_says_what_each_request_waited_for() {
     let merged = lines[65];
     assert!(merged.contains("  621 ms  wait for die") && merged.contains("(merge)"), "{merged}");
     let blocks = text.lines().find(|l| l.contains(" blocks are free; ")).expect("it tells of them");
-    assert!(blocks.contains(" were erased meanwhile, each 0 to "), "{blocks}");
+    assert!(blocks.contains("Each block has been erased 0 to "), "{blocks}");
     let text = stdout(&assay(&["explain", "--timeline", "sim:wd1600js", "--requests", "5"]));
     assert_eq!(text.matches(" seek ").count(), 5, "each request: {text}");
 }

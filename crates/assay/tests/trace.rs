@@ -40,9 +40,11 @@ trim              1    2048    1.05 MB       1
 flush             1       0    0.00 MB       0
 ";
     assert_eq!(out, table);
-    let told = "queued, not dispatched: 1 (the trace ended before, or lost their dispatch)
-lines that are no events: 2 (headings, summaries, blanks)
-trace: o; `assay trace show o` tells more
+    let told = "queued, not dispatched: 1 (the trace ended before their dispatch, or lost \
+                it)
+lines that are not events: 2 (headings, summaries, blanks)
+trace: o; `assay \
+                trace show o` shows its requests
 ";
     assert_eq!(err, told);
 
@@ -71,8 +73,9 @@ trace: o; `assay trace show o` tells more
     assert_eq!((directions.len(), &directions[0]["direction"]), (1, &"read".into()));
     assert_eq!(value["trace"]["happened"]["merged"], 1);
     assert_eq!(directions[0]["insert_to_complete"]["median"], 4_309_706.0);
-    let none = "error: o/log/trace.parquet has no such request
-hint: leave out `--job`, `--from` or `--until`";
+    let none = "error: o/log/trace.parquet has no request within `--job`, `--from` and \
+                `--until`
+hint: change these options, or leave them out";
     refused(dir.path(), &["trace", "show", "o", "--job", "3"], none);
 }
 
@@ -95,7 +98,7 @@ measure = { requests = 400 }
     done(dir.path(), &["run", "e.toml", "--out", "run", "--quiet"]);
     let log = "run/log/e.w.ssd-m.1.parquet";
     let (out, err) = done(dir.path(), &["trace", "show", log, "--html", "p.html"]);
-    assert!(err.contains("jobs (or drives) 0 to 1 together"), "{err}");
+    assert!(err.contains("all jobs (or drives) from 0 to 1 are shown together"), "{err}");
     assert!(out.contains("Latency: from submission to completion"), "{out}");
     assert!(!out.contains("Time in queue"), "{out}");
     assert!(dir.path().join("p.html").exists());
@@ -126,35 +129,39 @@ fn mistakes_are_said_and_leave_nothing() {
     let cases = [
         (
             &["bad"][..],
-            "error[trace-malformed]: bad: line 2, column 23: how many blocks is no number
-hint: text is read in blkparse's default format, without `-f`",
+            "error[trace-malformed]: bad: line 2, column 23: the number of blocks is not a \
+             number
+hint: write the text with blkparse's default format, without `-f`",
         ),
         (
             &["absent"],
             "error[trace-missing]: there is no absent, and no absent.blktrace.0 with something in \
              it
-hint: name a file, `-`, or the NAME of files that are called NAME.blktrace.N",
+hint: name a file, `-`, or NAME for all files NAME.blktrace.N",
         ),
         (
             &["nothing"],
-            "error[trace-unknown]: nothing is neither a trace of blktrace nor text of blkparse: \
-             byte 0 begins no record, and none of its first lines an event
-hint: a line of text looks so: `8,0 1 17 0.012678481 8826 D R 1370616 + 8 [git]`",
+            "error[trace-unknown]: nothing is neither a trace of blktrace nor text of blkparse: no \
+             record begins at byte 0, and none of its first lines is an event
+hint: give text with \
+             lines such as `8,0 1 17 0.012678481 8826 D R 1370616 + 8 [git]`",
         ),
         (
             &["t", "./t"],
             "error[trace-twice]: ./t is named twice
-hint: its events would count double",
+hint: name it once: otherwise its events would \
+             count twice",
         ),
         (
             &["t", "--device", "sda"],
-            "error: `sda` is no device
-hint: write its numbers as blkparse does, e.g. `--device 8,0`; `lsblk` shows them",
+            "error: `sda` is not a device
+hint: write the major and minor number, e.g. `--device \
+             8,0`; `lsblk` shows them",
         ),
         (
             &["t", "--device", "8,16"],
             "error[trace-no-requests]: the trace has no requests of 8,16
-hint: it has 8,0 (17 events)",
+hint: choose a device of the trace: 8,0 (17 events)",
         ),
     ];
     for (arguments, stderr) in cases {
@@ -165,17 +172,19 @@ hint: it has 8,0 (17 events)",
     }
     done(dir.path(), &["trace", "import", "t", "--out", "o", "--quiet"]);
     let full = "error[out-not-empty]: o is not empty
-hint: a run would replace files in it: choose another `--out`";
+hint: choose another `--out`: a run would \
+                replace files in this directory";
     refused(dir.path(), &["trace", "import", "t", "--out", "o"], full);
-    let log = "error[log-unreadable]: t is no request log: ";
+    let log = "error[log-unreadable]: t is not a request log: ";
     let output = assay(dir.path(), &["trace", "show", "t"]);
     assert!(said(&output).1.starts_with(log), "{output:?}");
     write("o/trace.json", b"{\"schema\":2}");
     refused(
         dir.path(),
         &["trace", "show", "o"],
-        "error: o/trace.json is of schema 2, and only 1 is known
-hint: it says in `assay` which version wrote it",
+        "error: o/trace.json has schema 2, but this version of assay reads only schema 1
+hint: use \
+         the version of assay that the file names in `assay`",
     );
 }
 
@@ -205,6 +214,6 @@ fn a_name_stands_for_the_files_of_all_processors() {
     // The completion is in another processor's file.
     let output = assay(dir.path(), &["trace", "import", "n.blktrace.0", "--out", "d"]);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
-    assert!(said(&output).1.contains("no request that is whole"), "{output:?}");
+    assert!(said(&output).1.contains("no complete request"), "{output:?}");
     assert!(!dir.path().join("d").exists());
 }

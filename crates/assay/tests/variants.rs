@@ -212,8 +212,8 @@ fn a_real_target_is_measured_once_and_its_settings_are_left_alone() {
         .flat_map(|w| targets.iter().map(move |t| format!("cache/{w}@{t}")))
         .collect();
     assert_eq!(ids(cells), expected);
-    let why = "it wants the write cache off, and assay changes no settings of a drive; after \
-               `hdparm -W0 DRIVE`, the workload without `write_cache` measures that";
+    let why = "the workload needs the write cache off, but assay does not change settings of a \
+               drive: run `hdparm -W0 DRIVE`, then a workload without `write_cache`";
     assert_eq!(cells[3]["skipped"], why);
     assert!(cells.iter().enumerate().all(|(i, c)| i == 3 || c["skipped"].is_null()));
 }

@@ -96,5 +96,5 @@ impl Costs {
 
 /// Returns the note that names the cards an amount does not include.
 pub(crate) fn not_included(cards: &[impl Borrow<str>]) -> String {
-    format!("not included, as no price is known: {}", cards.join(", "))
+    format!("not included, because their prices are not known: {}", cards.join(", "))
 }

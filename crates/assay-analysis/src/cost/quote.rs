@@ -30,13 +30,13 @@ pub enum PricesError {
     #[error("{0}")]
     List(Box<Diagnostic>),
     /// The prices are in two currencies.
-    #[error("prices in {0} and in {1} cannot be put beside each other")]
+    #[error("prices in {0} and in {1} cannot be compared")]
     Currencies(String, String),
     /// There is neither a list nor a given price.
     #[error("there is no price")]
     Nothing,
     /// A given price has no valid amount, currency or date: its text.
-    #[error("`{0}` is no price with a currency and a date")]
+    #[error("`{0}` is not a price with a currency and a date")]
     NoPrice(String),
 }
 

@@ -22,10 +22,10 @@ pub enum EvalError {
     #[error("{0}: {1}")]
     Missing(Reference, MetricError),
     /// A side of a comparison is not a number, such as 0 / 0.
-    #[error("a side of a comparison has no value, as 0 / 0 has none")]
+    #[error("one side of a comparison has no value (like 0 / 0)")]
     NoNumber,
     /// A truth value stands where a number must stand, or the other way round.
-    #[error("expected a {expected}, `{found}` is none")]
+    #[error("expected a {expected}, but `{found}` is not one")]
     Type {
         /// The type that must stand there: `number` or `truth value`.
         expected: &'static str,

@@ -156,9 +156,9 @@ fn number(rest: &str, at: usize) -> Result<(usize, Token), ExprError> {
 }
 
 fn no_unit(at: usize, unit: &str) -> ExprError {
-    let hint = "units are ns, us, ms, s, B, KiB, MiB, GiB, TiB, kB, MB, GB, TB, those of bytes \
-                with /s, IOPS, x and %";
-    let e = error(at, format!("no unit is called `{unit}`"));
+    let hint = "use ns, us, ms, s, B, KiB, MiB, GiB, TiB, kB, MB, GB, TB, a unit of bytes with /s, \
+                IOPS, x or %";
+    let e = error(at, format!("there is no unit `{unit}`"));
     ExprError { end: at + unit.len(), hint: hint.to_owned(), ..e }
 }
 

@@ -24,7 +24,7 @@ type Parsed = Result<Node, ExprError>;
 pub fn parse(text: &str, bare: bool) -> Parsed {
     if text.len() > LONGEST {
         let message = format!("an expression has at most {LONGEST} bytes");
-        let hint = "cut it into several".to_owned();
+        let hint = "split it into several".to_owned();
         return Err(ExprError { position: LONGEST, end: text.len(), message, hint });
     }
     let tokens = tokens(text, bare)?;
@@ -59,7 +59,7 @@ impl Parser {
         if unit(word).is_none() {
             return e;
         }
-        ExprError { hint: format!("a unit stands right behind its number: `1{word}`"), ..e }
+        ExprError { hint: format!("write a unit directly after its number: `1{word}`"), ..e }
     }
 
     fn take_sign(&mut self, sign: &str) -> bool {
@@ -221,7 +221,7 @@ impl Parser {
             let hint = format!("functions are {}", names.join(", "));
             return Err(ExprError {
                 hint,
-                ..self.error(&format!("no function is called `{name}`"))
+                ..self.error(&format!("there is no function `{name}`"))
             });
         };
         self.next += 1;
@@ -238,7 +238,7 @@ impl Parser {
             return Err(ExprError { position: start, end, message, hint: String::new() });
         }
         if function.takes_pairs() && arguments.len() % 2 == 1 {
-            let message = format!("`{name}` takes pairs, and the last has no rate");
+            let message = format!("`{name}` takes pairs, but the last pair has no rate");
             let hint = format!("write e.g. `{name}(1, 100MB/s, 2, 190MB/s, 3, 200MB/s)`");
             return Err(ExprError { position: start, end, message, hint });
         }

@@ -26,7 +26,7 @@ pub(super) fn check(text: &str, root: &Node) -> Result<(), ExprError> {
             let text = root.text(text);
             let unit = dimension.and_then(Dimension::usual_unit).unwrap_or_default();
             let message = format!("`{text}` is a number, not a comparison");
-            Err(error(root, message, format!("write what it must be, e.g. `{text} < 1{unit}`")))
+            Err(error(root, message, format!("write a comparison, e.g. `{text} < 1{unit}`")))
         }
     }
 }
@@ -121,11 +121,11 @@ fn of_pairs(
     for (index, pair) in nodes.chunks_exact(2).enumerate() {
         let count = &pair[0];
         if number(text, count)?.is_some_and(|d| d != Dimension::PLAIN) {
-            let message = format!("`{}` is no number of parts", count.text(text));
+            let message = format!("`{}` is not a number of parts", count.text(text));
             return Err(error(
                 count,
                 message,
-                "a number, and behind it the rate with so many".into(),
+                "write a number of parts, then the rate with so many parts".into(),
             ));
         }
         if index > 0 {
@@ -186,7 +186,7 @@ fn alike(text: &str, whole: &Node, pair: [&Node; 2]) -> Result<Option<Dimension>
 /// Returns what to write: the same expression with a unit, if only the unit is missing.
 fn advice(text: &str, whole: &Node, wrong: &Node, wanted: Dimension) -> String {
     let Some(unit) = wanted.usual_unit() else {
-        return "both sides must be of one kind: times, sizes, rates or plain numbers".into();
+        return "compare values of one kind: times, sizes, rates or plain numbers".into();
     };
     if !is_bare(wrong) {
         return format!("write {} in its place, e.g. `1{unit}`", wanted.words());
@@ -295,7 +295,12 @@ mod tests {
             ("p99 - 1 < 2ms", 6, "`1` has no unit", "`p99 - 1ms`"),
             ("errors == 0 and p99 < 1", 22, "`1` has no unit", "`p99 < 1ms`"),
             ("knee(1, p50, 2, 1ms, 3, 4) < 2", 24, "and `4` has no unit", "4ms"),
-            ("knee(1ms, p50, 2, 1ms, 3, 1ms) < 2", 5, "`1ms` is no number of parts", "behind it"),
+            (
+                "knee(1ms, p50, 2, 1ms, 3, 1ms) < 2",
+                5,
+                "`1ms` is not a number of parts",
+                "then the rate",
+            ),
             ("cap(1, p50, 2, 1ms, 3, 1ms) < 2", 30, "`2` has no unit", "< 2ms`"),
             ("max(p50, 3) < 1ms", 9, "`3` has no unit", "`max(p50, 3ms)`"),
             ("p99", 0, "`p99` is a number, not a comparison", "`p99 < 1ms`"),

@@ -46,8 +46,8 @@ fn ranking(run: &Run, crossed: &Crossed<'_>) -> Option<Finding> {
     let name = |levels: &[usize]| crossed.factors.name(levels);
     let alike = crossed.measured.iter().skip(1).filter(|m| !separate(&best.rate, &m.rate));
     let alike = match (alike.count(), best.rate.interval) {
-        (0, Some(_)) => "; no other's interval reaches its own".to_owned(),
-        (n, Some(_)) => format!("; the intervals of {n} others reach its own"),
+        (0, Some(_)) => "; its interval overlaps with no other".to_owned(),
+        (n, Some(_)) => format!("; its interval overlaps with those of {n} others"),
         (_, None) => String::new(),
     };
     let statement = format!(
@@ -91,15 +91,15 @@ pub(crate) fn left_out(crossed: &Crossed<'_>) -> Vec<String> {
     if !crossed.impossible.is_empty() {
         let n = product - possible;
         let why = because(&crossed.impossible);
-        lines.push(format!("{n} of the {product} combinations cannot be ({why})"));
+        lines.push(format!("{n} of the {product} combinations are impossible ({why})"));
     }
     if !crossed.unmeasured.is_empty() {
         let n: usize = crossed.unmeasured.iter().map(|(_, n)| n).sum();
         lines.push(format!("{n} have no result ({})", because(&crossed.unmeasured)));
     }
     if !crossed.is_full && possible > crossed.planned {
-        let words = "`--factorial` measures all of them, and shows what pairs do together";
-        lines.push(format!("{possible} combinations can be: {words}"));
+        let words = "`--factorial` measures all of them, and shows the effects of pairs of factors";
+        lines.push(format!("{possible} combinations are possible: {words}"));
     }
     lines
 }
@@ -113,8 +113,9 @@ fn effects(run: &Run, crossed: &Crossed<'_>) -> Option<Finding> {
     };
     let threshold = match crossed.is_full {
         true => format!(
-            "eta squared of type II; means of least squares with 95 % intervals; a pair is named \
-             from {} % of the variance on, if chance gives as much less than 5 % of the time",
+            "eta squared of type II; least-squares means with 95 % intervals; a pair is named if \
+             it explains at least {} % of the variance, and chance gives that much in less than 5 \
+             % of cases",
             100.0 * PAIR
         ),
         false => "the range over the levels of a factor, all others as in the base".into(),
@@ -163,13 +164,13 @@ fn statement(crossed: &Crossed<'_>, effects: &Effects) -> Option<String> {
         .collect();
     let pairs = match pairs.as_slice() {
         [] if effects.pairs.is_empty() => {
-            "the cells are too few to tell what two do together".to_owned()
+            "there are too few cells to estimate the effects of pairs of factors".to_owned()
         }
-        [] => "no two factors do much together that each does not do alone".to_owned(),
-        pairs => format!("what two do together matters for {}", pairs.join(", ")),
+        [] => "no pair of factors has a large effect beyond those of the single factors".to_owned(),
+        pairs => format!("pairs of factors with a large joint effect: {}", pairs.join(", ")),
     };
     Some(format!(
-        "{} decides most, {} of the variance{others}. {}",
+        "{} has the largest effect, {} of the variance{others}. {}",
         name(*first),
         percent(*most),
         capital(&pairs)
@@ -203,7 +204,7 @@ fn around(crossed: &Crossed<'_>) -> Option<String> {
     ranges.sort_by(|a, b| b.0.total_cmp(&a.0));
     let texts: Vec<String> = ranges.into_iter().map(|(_, text)| text).collect();
     Some(format!(
-        "around {} ({}), each factor by itself takes it, in MB/s: {}",
+        "around {} ({}), each factor alone changes the bandwidth to, in MB/s: {}",
         crossed.factors.name(&base.levels),
         rate(&base.rate),
         texts.join(", ")
@@ -215,7 +216,8 @@ fn evidence(crossed: &Crossed<'_>, effects: &Effects) -> Vec<String> {
     for (factor, levels) in crossed.factors.factors.iter().zip(crossed.levels(effects)) {
         for (level, (cells, mean)) in factor.levels.iter().zip(levels) {
             let mean = mean.as_ref().map(|e| rate(&e.scaled(1e6)));
-            let none = if cells > 0 { "cannot be told from other factors" } else { "no result" };
+            let none =
+                if cells > 0 { "cannot be separated from other factors" } else { "no result" };
             let mean = mean.unwrap_or_else(|| none.to_owned());
             let cells = if crossed.is_full { format!(", {cells} cells") } else { String::new() };
             lines.push(format!("{} {}: {mean}{cells}", factor.name, level.name));
@@ -227,10 +229,13 @@ fn evidence(crossed: &Crossed<'_>, effects: &Effects) -> Vec<String> {
             let (a, b) = (name(p.of.0), name(p.of.1));
             format!("{a} with {b}: {} of the variance", percent(p.share))
         }));
-        let mut left =
-            format!("main effects leave {} of the variance", percent(effects.beyond_additive));
+        let mut left = format!(
+            "main effects leave {} of the variance unexplained",
+            percent(effects.beyond_additive)
+        );
         if !effects.pairs.is_empty() {
-            left += &format!(", those and all pairs {}", percent(effects.beyond_pairs));
+            left +=
+                &format!("; together with all pairs they leave {}", percent(effects.beyond_pairs));
         }
         lines.push(left);
     }

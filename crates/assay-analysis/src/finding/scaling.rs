@@ -48,8 +48,8 @@ fn one(run: &Run, group: &Group<'_>) -> Option<Finding> {
         statement: said,
         evidence,
         threshold: format!(
-            "95 % intervals of the profile likelihood, each point known to {} % at best; a \
-             resource holds the cap if it is busy {} % of the time or more with the most drives",
+            "95 % intervals of the profile likelihood, each point is known to {} % at best; a \
+             resource is the limit if it is busy at least {} % of the time with the most drives",
             100.0 * FLOOR,
             100.0 * bound::HOLDS
         ),
@@ -108,17 +108,18 @@ fn statement(knee: &Knee, resources: &[Resource], most: usize) -> String {
     let each = range(knee.each, 1e-6, " MB/s");
     match knee.shape {
         Shape::Linear { cap_above } => format!(
-            "each drive adds {each} up to {most}, and no knee is seen: a cap, if there is one, is \
-             above {} MB/s. The drives themselves hold it; more of them would lift it",
+            "each drive adds {each} up to {most} drives, and no knee is seen: a cap, if there is \
+             one, is above {} MB/s. The drives themselves are the limit: more drives would raise \
+             the bandwidth",
             three_digits(cap_above * 1e-6)
         ),
         Shape::Undetermined => {
-            "where it bends is not determined: the cells allow a line, a constant and what is \
-             between. More numbers of drives, or repeats, would tell"
+            "the knee is not determined: the cells fit a line, a constant, and everything in \
+             between. Measure more numbers of drives, or more repeats"
                 .into()
         }
         Shape::Flat => format!(
-            "more drives add nothing: {} MB/s whatever their number. {}",
+            "more drives add nothing: the bandwidth is {} MB/s with any number of drives. {}",
             three_digits(knee.cap.1 * 1e-6),
             bound::held(resources, knee, most)
         ),

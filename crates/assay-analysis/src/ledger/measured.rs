@@ -66,7 +66,7 @@ fn finite(value: f64) -> Result<f64, MetricError> {
 /// Returns why there is no verdict with so few repeats.
 pub(super) fn too_few(repeats: usize) -> String {
     let plural = if repeats == 1 { "" } else { "s" };
-    format!("{repeats} repeat{plural}, and a verdict takes {FEWEST}: `--repeats {FEWEST}`")
+    format!("{repeats} repeat{plural}, but a verdict needs {FEWEST}: `--repeats {FEWEST}`")
 }
 
 /// Judges a number. `gave` is the part of the set-up that was chosen with this number in sight.

@@ -87,7 +87,10 @@ fn a_ledger_says_how_far_off_its_numbers_may_be() {
     assert_eq!(at("raw device", implied, 149_000), Verdict::Reproduced);
     let wide = text("raw device", "tolerance = \"16%\"");
     let e = Ledger::parse(Source { file: "x.toml", text: &wide }).unwrap_err().to_string();
-    assert!(e.contains("wider than its ledger's") && e.contains("at most 15 %"), "{e}");
+    assert!(
+        e.contains("larger than the tolerance of the ledger") && e.contains("at most 15 %"),
+        "{e}"
+    );
 }
 
 #[test]
@@ -127,7 +130,7 @@ fn fewer_than_three_repeats_decide_nothing() {
     for latencies in [&[100_000][..], &[100_000, 100_000]] {
         let row = repeated(&l, latencies);
         assert_eq!(row.verdict, Verdict::Undecided);
-        assert!(row.reason.contains("a verdict takes 3: `--repeats 3`"), "{}", row.reason);
+        assert!(row.reason.contains("a verdict needs 3: `--repeats 3`"), "{}", row.reason);
         assert_eq!(row.values[0].reproduced, Some(100.0), "what was measured is shown");
     }
 }

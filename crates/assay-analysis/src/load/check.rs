@@ -59,7 +59,10 @@ pub(super) fn record(record: &RunRecord) -> Result<Experiments<'_>, LoadError> {
         }
     }
     if record.host.memory.0 >= SIZE_END {
-        return Err(wrong_run(format!("no host has {} bytes of memory", record.host.memory.0)));
+        return Err(wrong_run(format!(
+            "the memory of the host is impossibly large: {} bytes",
+            record.host.memory.0
+        )));
     }
     let mut ids = BTreeSet::new();
     for cell in &record.plan {
@@ -100,7 +103,7 @@ fn target(one: &TargetRecord) -> Result<(), LoadError> {
         return Err(wrong_run(format!("{name:?} cannot be the name of a target")));
     }
     let Some((_, is_virtual)) = KINDS.iter().find(|(known, _)| known == kind) else {
-        return Err(wrong_run(format!("the target `{name}` is of no known kind: {kind:?}")));
+        return Err(wrong_run(format!("the target `{name}` has an unknown kind: {kind:?}")));
     };
     if one.virtual_time != *is_virtual {
         let time = if *is_virtual { "its own" } else { "no other than ours" };
@@ -108,10 +111,13 @@ fn target(one: &TargetRecord) -> Result<(), LoadError> {
     }
     if one.spec.is_some() != *is_virtual {
         let spec = if *is_virtual { "is missing" } else { "has no meaning" };
-        return Err(wrong_run(format!("the target `{name}` is a {kind}, and its `spec` {spec}")));
+        return Err(wrong_run(format!("the target `{name}` is a {kind}, but its `spec` {spec}")));
     }
     if one.capacity.0 >= SIZE_END {
-        return Err(wrong_run(format!("the target `{name}` has {} bytes", one.capacity.0)));
+        return Err(wrong_run(format!(
+            "the target `{name}` has an impossible size of {} bytes",
+            one.capacity.0
+        )));
     }
     Ok(())
 }
@@ -128,7 +134,7 @@ fn planned(
         return Err(wrong_run(what));
     }
     let no =
-        |what: &str| wrong_run(format!("the plan has the cell `{id}`, and there is no {what}"));
+        |what: &str| wrong_run(format!("the plan has the cell `{id}`, but there is no {what}"));
     let Some(found) = experiments.get(experiment.as_str()) else {
         return Err(no(&format!("experiment `{experiment}`")));
     };

@@ -16,7 +16,7 @@ pub enum LoadError {
         message: String,
     },
     /// A file has the schema of another version.
-    #[error("{file} has schema {found}, this program reads {SCHEMA}; use the assay that wrote it")]
+    #[error("{file} has schema {found}, but this version of assay reads only schema {SCHEMA}")]
     Schema {
         /// The file: `run.json` or `cells.json`.
         file: &'static str,

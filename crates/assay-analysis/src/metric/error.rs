@@ -11,8 +11,8 @@ pub enum MetricError {
     Skipped(String),
     /// Too few of the first requests were kept.
     #[error(
-        "{kept} of the first requests were kept, and {wanted} are needed; `first` in the workload \
-         says how many are"
+        "{kept} of the first requests were kept, but {wanted} are needed; `first` in the workload \
+         sets how many are kept"
     )]
     TooFewKept {
         /// The number of requests that were kept.
@@ -21,7 +21,7 @@ pub enum MetricError {
         wanted: usize,
     },
     /// The latencies that were kept have no period.
-    #[error("no period: the latencies come back no more than by chance")]
+    #[error("no period: high latencies do not come back more often than by chance")]
     NoPeriod,
     /// The cell has no requests of this kind.
     #[error("no {0} requests completed")]

@@ -83,7 +83,9 @@ fn single(value: f64, kept: &[f64], what: First) -> Estimate {
     match what {
         First::Rest(n) if kept.len() >= n + BATCHED => batch::around(value, &kept[n..]),
         First::Rest(_) => Estimate::bare(value, "one repeat with too few requests for batches"),
-        First::Mean(n) => Estimate::bare(value, format!("one repeat, whose first {n} come once")),
+        First::Mean(n) => {
+            Estimate::bare(value, format!("one repeat has its first {n} requests only once"))
+        }
         First::Period => Estimate::bare(value, "one repeat"),
     }
 }
@@ -170,9 +172,9 @@ mod tests {
     fn what_was_not_kept_says_what_to_write() {
         let few = cell(&[reads([1, 2, 3])]);
         let told = |name: &str| metric::estimate(&few, name).expect_err(name).to_string();
-        let four = "3 of the first requests were kept, and 4 are needed; `first` in the workload";
+        let four = "3 of the first requests were kept, but 4 are needed; `first` in the workload";
         assert!(told("first4").starts_with(four), "{}", told("first4"));
-        assert!(told("rest").contains("and 5 are needed"), "{}", told("rest"));
+        assert!(told("rest").contains("but 5 are needed"), "{}", told("rest"));
         let none = crate::load::sample::cell(&[&[100]]);
         assert!(metric::estimate(&none, "period").is_err());
     }

@@ -207,11 +207,17 @@ mod tests {
         let all = [400, 400, 800, 801, 100, 101, 120, 120].map(Some);
         let page = shown(&all);
         assert!(page.contains("The strongest pair, drive with drives: mean MB/s"), "{page}");
-        assert!(page.contains("What two do together matters for drive with drives ("), "{page}");
-        assert!(page.contains("three and more") && !page.contains("cannot be"));
+        assert!(
+            page.contains("Pairs of factors with a large joint effect: drive with drives ("),
+            "{page}"
+        );
+        assert!(page.contains("three and more") && !page.contains("are impossible"));
         let few = [Some(400), Some(400), None, Some(801), Some(100), None, None, None];
         let page = shown(&few);
-        assert!(page.contains("The cells are too few to tell what two do together"), "{page}");
+        assert!(
+            page.contains("There are too few cells to estimate the effects of pairs of factors"),
+            "{page}"
+        );
         assert!(page.contains("two and more (too few cells to tell)"), "{page}");
         assert!(page.contains("4 have no result (4: not yet measured)"), "{page}");
     }

@@ -334,7 +334,9 @@ fn absent(c: &Context<'_>, figure: &Figure) -> String {
         if let (false, Some((e, w))) = (there.is_empty(), missing.first()) {
             let skipped = c.run.cell(Some(e), w, target).and_then(|c| c.skipped.clone());
             let reason = skipped.map_or(String::new(), |s| format!(" ({s})"));
-            let line = format!("{target} is left out of what needs {e}/{w}: not measured{reason}");
+            let line = format!(
+                "{target} is missing where {e}/{w} is needed, which was not measured{reason}"
+            );
             if !lines.contains(&line) {
                 lines.push(line);
             }

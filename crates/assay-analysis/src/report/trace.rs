@@ -111,12 +111,12 @@ pub(super) fn over_address(
     }
     let x = Axis { scale: around(|p| p.0), label: axis::number, name: SECONDS };
     let y = Axis { scale: around(|p| p.1), label: axis::decimal_size, name: "address" };
-    let words = words(format!("{count} requests, a point for each where and when it ended"));
+    let words = words(format!("{count} requests, one point for the address and the end of each"));
     let (chart, apart) = scatter(&words, x, y, &kinds);
     let thinned = if apart > 0.5 { "thinned: " } else { "" };
     let note = format!(
-        "{count} requests, each where it begins and when it ended; {thinned}those that lie within \
-         {apart} of {} units of the width are drawn as one.",
+        "{count} requests, drawn at their first address and at the time of their end; \
+         {thinned}requests within {apart} of {} units of the width are drawn as one point.",
         svg::WIDTH
     );
     Some(chart + &legend(&ops) + &format!("<p class=\"dim absent\">{note}</p>"))
@@ -214,9 +214,9 @@ fn boxes(summary: &Summary) -> String {
             out += &chart(&format!("box-{}", span.key()), words::meaning(span), axis, &rows);
         }
     }
-    out + "</div><p class=\"dim absent\">Boxes reach from the lower to the upper quartile, the \
-           line in them is the median, the ring the mean. Whiskers end at the last value within \
-           1.5 boxes; the points are the smallest and the largest of all.</p>"
+    out + "</div><p class=\"dim absent\">Boxes reach from the lower to the upper quartile. The \
+           line in a box is the median, the ring is the mean. Whiskers end at the last value \
+           within 1.5 box lengths; the points are the smallest and the largest value.</p>"
 }
 
 fn sizes(summary: &Summary) -> String {

@@ -13,8 +13,8 @@ use assay_spec::{Bytes, Op};
 /// The share of the data from memory above which it is a fault.
 const SHARE: f64 = 0.05;
 
-const HINT: &str = "`direct = true` goes past the page cache; or take a file of at least twice the \
-     memory, or less memory (`memory=` of `linux(…)`)";
+const HINT: &str = "use `direct = true` to bypass the page cache, a file of at least twice the \
+                    memory, or less memory (`memory=` of `linux(…)`)";
 
 pub(super) fn check(case: &Case<'_>) -> Option<Fault> {
     let work = match case.workload?.files.as_ref()? {
@@ -50,8 +50,8 @@ pub(super) fn check(case: &Case<'_>) -> Option<Fault> {
     }
     Some(Fault {
         statement: format!(
-            "about {:.0} % of what was {verb} stayed in the page cache: this is a number of the \
-             memory, not of the drive",
+            "about {:.0} % of the data that was {verb} stayed in the page cache: the result is \
+             that of the memory, not of the drive",
             100.0 * share
         ),
         evidence,
@@ -88,5 +88,5 @@ fn memory(case: &Case<'_>) -> Option<Bytes> {
 fn expected(case: &Case<'_>, work: &Records) -> Option<(f64, String)> {
     let is_kept = work.operation.writes() || work.between == CacheReset::Nothing;
     (work.length < memory(case)? && is_kept)
-        .then(|| (1.0, "nothing of the file was forgotten or made safe".to_owned()))
+        .then(|| (1.0, "the file was neither dropped from the cache nor synced".to_owned()))
 }

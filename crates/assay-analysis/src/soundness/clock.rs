@@ -41,10 +41,10 @@ pub(super) fn check(case: &Case<'_>) -> Option<Fault> {
     Some(Fault {
         statement: match step {
             Some(step) => format!(
-                "latencies come in steps of about {}: the clock is coarser than what it measures",
+                "latencies come in steps of about {}: the clock is too coarse for them",
                 human_time(step as f64)
             ),
-            None => "all latencies are the same: the clock is coarser than what it measures".into(),
+            None => "all latencies are the same: the clock is too coarse for them".into(),
         },
         evidence: vec![
             format!("{}: {} latencies, {different} different", case.cell.id, latency.count()),

@@ -35,10 +35,10 @@ fn by_declaration(case: &Case<'_>) -> Option<Fault> {
     }
     let what = match case.writes() {
         true => "writes find free blocks everywhere",
-        false => "reads of what was never written do not touch the flash",
+        false => "reads of pages that were never written do not touch the flash",
     };
     Some(Fault {
-        statement: format!("the drive was fresh: {what}, as never again in its life"),
+        statement: format!("the drive was fresh: {what}, which is so only once in its life"),
         evidence: vec![
             format!("{}: `start = \"fresh\"`", case.cell.id),
             "nothing is written before it is measured".into(),
@@ -82,8 +82,8 @@ fn by_series(case: &Case<'_>) -> Option<Fault> {
     }
     Some(Fault {
         statement: format!(
-            "writes begin {} times as fast as they go on: the drive was not preconditioned, or \
-             its cache takes the first of them",
+            "at first, writes are {} times as fast as later: the drive was not preconditioned, or \
+             its cache takes the first writes",
             three_digits(begin / end)
         ),
         evidence: vec![

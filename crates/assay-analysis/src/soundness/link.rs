@@ -44,8 +44,8 @@ pub(super) fn check(case: &Case<'_>) -> Option<Fault> {
             format!("link of {}: {can} MB/s", drive.name),
         ],
         threshold: format!("more than {ROOM} times the link's rate"),
-        hint: "look for a cache in front of the drive, for a wrong division (bits and bytes, MB \
-               and MiB), or for a link that is faster than the spec says",
+        hint: "look for a cache in front of the drive, for a confusion of units (bits and bytes, \
+               MB and MiB), or for a link that is faster than the spec says",
     })
 }
 

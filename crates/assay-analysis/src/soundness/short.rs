@@ -32,20 +32,20 @@ pub(super) fn check(case: &Case<'_>) -> Option<Fault> {
     }
     Some(Fault {
         statement: format!(
-            "{} are too short to tell whether the number stays what it is",
+            "{} are too short to tell whether the result is stable",
             human_time(longest as f64)
         ),
         evidence: vec![
             format!(
-                "{}: {} of the {SECONDS} s that a test of drift needs",
+                "{}: {}; a test of drift needs {SECONDS} s",
                 case.cell.id,
                 human_time(longest as f64)
             ),
             format!("{requests} requests; bandwidth: {}", bandwidth.basis),
         ],
         threshold: format!(
-            "less than {SECONDS} s of a phase that ends by time, or fewer than {REQUESTS} requests \
-             and no interval"
+            "a phase that ends by time and has less than {SECONDS} s, or fewer than {REQUESTS} \
+             requests and no interval"
         ),
         hint: match workload.files {
             Some(_) => "give the work more `time`, or a larger `--budget`",

@@ -10,9 +10,9 @@ use assay_spec::units::three_digits;
 /// The share of the time with commands held back from which it is a fault.
 const SHARE: f64 = 0.01;
 
-const HINT: &str = "measure for less long, or let the drive cool down before (a step of \
-     `[[workload.precondition]]` with `idle`); or measure until it does not change any more, and \
-     say how long that took";
+const HINT: &str = "measure for a shorter time, or let the drive cool down first (a step of \
+                    `[[workload.precondition]]` with `idle`); or measure until the result does not \
+                    change any more, and report how long that took";
 
 pub(super) fn check(case: &Case<'_>) -> Option<Fault> {
     if !explains(case) {

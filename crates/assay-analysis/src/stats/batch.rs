@@ -34,7 +34,7 @@ pub fn around(value: f64, series: &[f64]) -> Estimate {
     let correlation = neighbour_correlation(&means);
     // 1.96 / √k is the 95 % point of the correlation of white noise.
     if correlation > super::special::Z95 / k.sqrt() {
-        let reason = format!("one repeat, batches correlate ({correlation:.2})");
+        let reason = format!("one repeat, and its batches are correlated ({correlation:.2})");
         return Estimate::bare(value, reason);
     }
     let half = t95(k - 1.0) * (variance(&means).unwrap_or(0.0) / k).sqrt();

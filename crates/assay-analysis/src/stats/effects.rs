@@ -122,7 +122,7 @@ fn main(
     let mean = |level: usize| {
         let row = coding.row(&[(factor, level)]);
         let value = additive.at(&row);
-        let why = "one factor at a time leaves nothing to tell chance by";
+        let why = "with one factor at a time, chance cannot be estimated";
         additive.error_at(&row).map_or_else(
             || Estimate::bare(value, why),
             |error| {

@@ -71,7 +71,7 @@ pub fn quantile(histogram: &Histogram, q: f64) -> Option<Estimate> {
             Some(Estimate { value, interval, basis: Basis::OrderStatistics(n) })
         }
         _ => {
-            let reason = format!("{n} requests, an interval needs {}", needed(q));
+            let reason = format!("{n} requests; an interval needs {}", needed(q));
             Some(Estimate::bare(value, reason))
         }
     }

@@ -96,36 +96,40 @@ fn notes(o: &Owned) -> Vec<String> {
         vec![format!("Prices of {} in {}: {}.", o.dates.join(" and "), o.currency, o.source)];
     notes.push(match s.kwh_price {
         Some(price) => format!(
-            "Energy: {price} {} a kWh, busy {} % of the time, {} times for the building.",
+            "Energy: {price} {} a kWh, drives busy {} % of the time, times {} for the building \
+             (PUE).",
             o.currency,
             three_digits(100.0 * s.busy),
             s.pue
         ),
-        None => "Without energy: `--kwh-price` says what it costs.".into(),
+        None => "Without energy: give its price with `--kwh-price`.".into(),
     });
     notes.push(match s.writes_per_day {
         Some(bytes) => format!(
-            "Wear: {} GB written a day, {} times as wearing as the makers' ratings suppose.",
+            "Wear: {} GB are written a day, with {} times the wear that the makers' ratings \
+             suppose.",
             three_digits(bytes * 1e-9),
             s.wear
         ),
-        None => "Without wear: `--writes` says how much is written a day.".into(),
+        None => "Without wear: give the amount written a day with `--writes`.".into(),
     });
     if s.slot_price > 0.0 {
-        notes.push(format!("Room: {} {} a drive and year.", s.slot_price, o.currency));
+        notes.push(format!("Slot: {} {} for each drive and year.", s.slot_price, o.currency));
     }
     notes.push(format!(
-        "even at: the price at which a target gives as much for its cost over the years as \
-         {}; - where there is none.",
+        "even at: the price at which a target gives as many IOPS for its cost over the years as \
+         {}; - if there is no such price.",
         o.reference
     ));
     notes.push(match s.memory_per_gb {
         Some(price) => format!(
-            "memory if used every: the five-minute rule, with memory at {price} {} per GB; a page \
-             that is read more often belongs into memory.",
+            "memory if used every: the five-minute rule, with memory at {price} {} per GB; keep a \
+             page in memory if it is read more often than this.",
             o.currency
         ),
-        None => "Without the five-minute rule: `--memory-price` says what a GB of it costs.".into(),
+        None => "Without the five-minute rule: give the price of a GB of memory with \
+                 `--memory-price`."
+            .into(),
     });
     notes
 }

@@ -99,9 +99,9 @@ fn range(e: &Estimate) -> String {
 /// Returns what a reader must know to trust the table.
 pub(crate) fn note_lines(run: &Run) -> Vec<String> {
     let mut notes: Vec<String> = vec![
-        "± and low..high are 95 % intervals; those of the others are narrower than 5 % either \
-         way, unless marked ~ (`assay report --csv` has them all). = came out the same in every \
-         repeat. MB/s is 10^6 bytes/s."
+        "± and low..high are 95 % intervals. Values without them have intervals within 5 % of the \
+         value, unless marked ~ (`assay report --csv` has all intervals). = means the same in \
+         every repeat. MB/s is 10^6 bytes/s."
             .into(),
     ];
     let mut add = |note: String| {
@@ -173,7 +173,9 @@ fn without_interval(run: &Run) -> Vec<String> {
         }
     }
     if more > 0 {
-        lines.push(format!("The same of {more} others; `assay report --csv` says of each why."));
+        lines.push(format!(
+            "{more} other cells have no interval; `assay report --csv` has the reason for each."
+        ));
     }
     lines
 }
@@ -188,7 +190,9 @@ fn doubt_lines(run: &Run) -> Vec<String> {
         lines.extend(of_check.iter().take(SHOWN).map(line));
         if of_check.len() > SHOWN {
             let more = of_check.len() - SHOWN;
-            lines.push(format!("warning: the same of {more} other cells; the page has them all."));
+            lines.push(format!(
+                "warning: the same for {more} other cells; the page lists them all."
+            ));
         }
         lines.extend(of_check.first().map(|v| format!("hint: {}.", v.hint)));
     }
@@ -279,10 +283,11 @@ pub fn comparison(c: &Comparison) -> String {
         }
         out.push('\n');
     }
-    let legend = "x: target over reference, with 95 % interval, = where every repeat gave the \
-                  same, * without an interval. A: probability that a request of the target is the \
-                  faster one. KS: largest distance of the distributions. better, worse: the \
-                  whole interval lies on one side of 1, and a part of it beyond 5 %.";
+    let legend = "x: value of the target over that of the reference, with 95 % interval; = every \
+                  repeat gave the same, * no interval. A: probability that a request of the target \
+                  is faster than one of the reference. KS: largest distance of the distributions. \
+                  better, worse: the whole interval lies on one side of 1, and a part of it \
+                  differs from 1 by more than 5 %.";
     for line in wrap(legend, 98).into_iter().chain(c.notes.iter().flat_map(|n| wrap(n, 98))) {
         out += &format!("{line}\n");
     }

@@ -27,7 +27,8 @@ impl Repeat<'_> {
     fn cut_off(&self, ops: &[OpRecord], end: &PhaseEnd) -> Option<String> {
         let done: u64 = ops.iter().map(|o| o.requests).sum();
         let text = format!(
-            "{} requests were in flight when the time was over and are not in the latencies",
+            "{} requests were still in flight when the phase ended; the latencies do not include \
+             them",
             end.unfinished
         );
         let sum: f64 = ops.iter().filter_map(|o| Some(o.latency.mean()? * o.requests as f64)).sum();
@@ -38,7 +39,11 @@ impl Repeat<'_> {
             Some(mean) => {
                 let more = mean * done as f64 / sum - 1.0;
                 (more > NOTEWORTHY).then(|| {
-                    format!("{text}; the mean with them is {:.0} % higher (Little)", 100.0 * more)
+                    format!(
+                        "{text}. With them the mean latency would be {:.0} % higher (by Little's \
+                         law)",
+                        100.0 * more
+                    )
                 })
             }
             None => (end.unfinished as f64 > NOTEWORTHY * done as f64).then_some(text),
@@ -49,7 +54,7 @@ impl Repeat<'_> {
     pub(super) fn judge(&self, ops: &[OpRecord], end: &PhaseEnd, warnings: &mut Vec<String>) {
         let errors: u64 = ops.iter().map(|o| o.errors).sum();
         if errors > 0 {
-            warnings.push(format!("{errors} requests failed; they are not in the latencies"));
+            warnings.push(format!("{errors} requests failed; the latencies do not include them"));
         }
         let done: u64 = ops.iter().map(|o| o.requests).sum();
         if done < 100 {

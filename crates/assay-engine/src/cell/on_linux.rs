@@ -89,8 +89,12 @@ fn gather(repeat: &Repeat<'_>, outcome: &Outcome) -> Result<RepeatRecord> {
 }
 
 fn no_result(e: &dyn std::error::Error) -> Error {
-    let message = format!("the guest left what is no result: {e}");
-    Error::environment("linux-guest", message, "was its kernel ended from outside?")
+    let message = format!("the guest left a result that cannot be read: {e}");
+    Error::environment(
+        "linux-guest",
+        message,
+        "check that nobody ended the guest's kernel, and run again",
+    )
 }
 
 /// Copies the guest's file `left` to `name` in `to`, a directory of the run.

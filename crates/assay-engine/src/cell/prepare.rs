@@ -34,7 +34,7 @@ impl Repeat<'_> {
             }
         }
         if failed > 0 {
-            warnings.push(format!("{failed} requests failed while preconditioning"));
+            warnings.push(format!("{failed} requests failed during preconditioning"));
         }
         Ok(wrote)
     }

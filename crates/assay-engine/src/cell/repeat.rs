@@ -128,7 +128,7 @@ impl Repeat<'_> {
         Err(Error::usage(
             "range-outside",
             format!(
-                "the range of `{}` begins at {} and the target ends at {capacity}",
+                "the range of `{}` begins at {}, but the target ends at {capacity}",
                 self.workload.name, stream.span.start
             ),
             "lower `range`, or measure a larger target",

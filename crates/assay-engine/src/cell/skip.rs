@@ -8,8 +8,8 @@ use assay_spec::experiment::{CacheReset, FileWork, Operation, StartState, Worklo
 pub(super) fn reason(workload: &WorkloadSpec, target: &PlannedTarget) -> Option<String> {
     if let (StartState::Steady, Err(why)) = (workload.phases.start, can_be_steady(&target.kind)) {
         return Some(format!(
-            "it begins `steady`, and such a state of this drive cannot be built: {why}; have it \
-             written, by a `[[workload.precondition]]` with `steady`"
+            "the workload has `start = \"steady\"`, but assay cannot build the steady state of \
+             this drive directly: {why}; reach it with a `[[workload.precondition]]` with `steady`"
         ));
     }
     if let TargetKind::Linux(setup) = &target.kind
@@ -23,13 +23,14 @@ pub(super) fn reason(workload: &WorkloadSpec, target: &PlannedTarget) -> Option<
                 meaningless(work, setup.spec.settings.memory)
             }
             TargetKind::Directory(_) => None,
-            _ => Some("it works on files: take `linux(fs=ext4, …)` or a directory".to_owned()),
+            _ => Some("the workload works on files: use `linux(fs=ext4, …)` or a directory".into()),
         };
     }
     if let TargetKind::Directory(path) = &target.kind {
         let path = path.display();
         return Some(format!(
-            "it asks a device, not files: name one, or a file such as {path}/file"
+            "the workload sends requests to a device or one file, and the target is a directory: \
+             name a device, or a file such as {path}/file"
         ));
     }
     if let (false, TargetKind::Real(_)) = (workload.write_cache, &target.kind) {
@@ -38,8 +39,8 @@ pub(super) fn reason(workload: &WorkloadSpec, target: &PlannedTarget) -> Option<
             _ => "DRIVE",
         };
         return Some(format!(
-            "it wants the write cache off, and assay changes no settings of a drive; after \
-             `hdparm -W0 {drive}`, the workload without `write_cache` measures that"
+            "the workload needs the write cache off, but assay does not change settings of a \
+             drive: run `hdparm -W0 {drive}`, then a workload without `write_cache`"
         ));
     }
     if workload.writes() && !target.may_write {
@@ -49,17 +50,23 @@ pub(super) fn reason(workload: &WorkloadSpec, target: &PlannedTarget) -> Option<
             _ => false,
         };
         if stranger {
-            return Some("it writes, and assay writes only to files that it made".to_owned());
+            return Some(
+                "the workload writes, but assay writes only to files that it made".to_owned(),
+            );
         }
-        return Some(format!("it writes, and only `--write {written}` allows that"));
+        return Some(format!("the workload writes, but `--write {written}` is not given"));
     }
     let granularity = target.granularity().0;
     let mut sizes = workload.all_streams().flat_map(|s| s.sizes.iter().map(|(size, _)| size.0));
     if let Some(size) = sizes.find(|size| !size.is_multiple_of(granularity)) {
-        return Some(format!("{} requests: the target's blocks are {granularity} B", Bytes(size)));
+        return Some(format!(
+            "requests of {} are not whole blocks of the target ({granularity} B)",
+            Bytes(size)
+        ));
     }
     let smallest = workload.max_size();
-    (target.record.capacity < smallest).then(|| format!("the target is smaller than {smallest}"))
+    (target.record.capacity < smallest)
+        .then(|| format!("the target is smaller than one request of {smallest}"))
 }
 
 /// Checks whether all modelled drives of a target can be built in the steady state of random
@@ -84,6 +91,6 @@ fn meaningless(work: &FileWork, memory: Bytes) -> Option<String> {
         && records.length <= memory
         && records.between == CacheReset::Nothing
         && matches!(records.operation, Operation::Read | Operation::Reread | Operation::RandomRead);
-    let text = "it reads what is in the page cache, and that takes no time in the guest";
+    let text = "the workload reads from the page cache, which takes no time in the guest";
     cached.then(|| text.to_owned())
 }

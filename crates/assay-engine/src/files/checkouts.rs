@@ -34,8 +34,10 @@ pub(super) fn run(stage: &mut Stage<'_>, work: &Checkouts) -> Result<Done> {
     let above = stage.root()?;
     // git finds its repository by a name again and again.
     if let Some(open) = changeable_by_others(&above.path()).filter(|_| may_fork()) {
-        let message = format!("another user may change {}, where git would work", open.display());
-        let hint = "name a directory that only root can change, or run as that user";
+        let message =
+            format!("another user may change {}, in which git would work", open.display());
+        let hint = "name a directory that only root can change, or run assay as the user who owns \
+                    this one";
         return Err(Error::environment("directory-unusable", message, hint));
     }
     let made = above.make_all(Path::new(HISTORY)).map_err(|e| refused("a directory", &e))?;
@@ -74,7 +76,7 @@ pub(super) fn run(stage: &mut Stage<'_>, work: &Checkouts) -> Result<Done> {
         check_head(&root, &tags[done as usize].0)?;
     }
     let is_whole = done == all;
-    let cut = || format!("{done} of {all} checkouts: the time was over");
+    let cut = || format!("only {done} of {all} checkouts were done: the time was over");
     let warnings = if is_whole { Vec::new() } else { vec![cut()] };
     Ok(Done { elapsed, is_whole, told: Vec::new(), warnings })
 }
@@ -128,7 +130,7 @@ fn import(root: &Path, made: &Made, tags: u32, seed: u64) -> Result<Vec<u64>> {
     match wrote {
         Ok(changed) if status.success() => Ok(changed),
         Ok(_) => {
-            let hint = "is there room on the file system?";
+            let hint = "check that the file system has free space";
             Err(Error::environment("files-git", "`git fast-import` failed", hint))
         }
         Err(_) if is_interrupted() => Err(interrupted()),

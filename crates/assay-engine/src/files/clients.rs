@@ -64,7 +64,7 @@ pub(super) fn run(stage: &mut Stage<'_>, work: &Clients) -> Result<Done> {
     let rates: Option<Vec<f64>> = rates.collect();
     let warnings = match rates {
         Some(_) => Vec::new(),
-        None => vec![format!("{time} are less than a record of each client takes")],
+        None => vec![format!("{time} is too short: not every client read a whole record")],
     };
     // Clients run for a given time, so no time of the whole work can be derived.
     let told = rates.map_or_else(Vec::new, |rates| told(&rates, work.rate));

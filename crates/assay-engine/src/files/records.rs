@@ -72,7 +72,7 @@ pub(super) fn run(stage: &mut Stage<'_>, work: &Records) -> Result<Done> {
         _ => work.length,
     };
     is_whole(&file, length).map_err(|e| refused("the file", &e))?;
-    let cut = format!("{done} of {count} records: the time was over");
+    let cut = format!("only {done} of {count} records were done: the time was over");
     let is_cut = done < count && !is_enough(meter.last_end());
     let warnings = if is_cut { vec![cut] } else { Vec::new() };
     Ok(Done { elapsed, is_whole: done == count, told: Vec::new(), warnings })
@@ -127,7 +127,7 @@ fn is_the_same(made: &File, file: &File) -> io::Result<()> {
     let (made, file) = (Node::of_file(made)?, Node::of_file(file)?);
     match file.is_same(&made) {
         true => Ok(()),
-        false => Err(io::Error::other("another file has its name by now")),
+        false => Err(io::Error::other("another file has the name of the measured file now")),
     }
 }
 
@@ -135,8 +135,8 @@ fn is_the_same(made: &File, file: &File) -> io::Result<()> {
 fn is_whole(file: &File, length: Bytes) -> io::Result<()> {
     let found = Node::of_file(file)?;
     let what = match found.kind {
-        _ if found.names == 0 => "it was removed while it was measured",
-        NodeKind::File(now) if now < length.0 => "it was cut short while it was measured",
+        _ if found.names == 0 => "the file was removed while it was measured",
+        NodeKind::File(now) if now < length.0 => "the file was cut short while it was measured",
         _ => return Ok(()),
     };
     Err(io::Error::other(what))

@@ -50,8 +50,12 @@ impl Content<'_> {
         if self.until.is_none_or(|until| Instant::now() < until) {
             return Ok(());
         }
-        let message = "laying out its files took as long as the budget has for it";
-        Err(Error::environment("budget-over", message, "give it more time, or make them smaller"))
+        let message = "the time that the budget has for writing the workload's files is used up";
+        Err(Error::environment(
+            "budget-over",
+            message,
+            "give a larger `--budget`, or make the files smaller",
+        ))
     }
 }
 
@@ -183,10 +187,10 @@ pub(super) fn forget(file: &File) -> Result<()> {
 pub(super) fn refused(what: &str, e: &io::Error) -> Error {
     let full = e.raw_os_error() == Some(libc::ENOSPC);
     let hint = match full {
-        true => "the files do not fit: make `length` smaller, or the drive larger",
-        false => "the directory must be on a file system that can be read and written",
+        true => "make `length` smaller, or the drive larger: the files do not fit",
+        false => "name a directory on a file system that can be read and written",
     };
-    let message = format!("{what}: the file system refuses");
+    let message = format!("{what}: the file system refuses this operation");
     Error::environment("files-refused", message, hint)
         .caused_by(io::Error::new(e.kind(), e.to_string()))
 }

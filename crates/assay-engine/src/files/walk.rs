@@ -58,8 +58,11 @@ pub(super) fn run(stage: &mut Stage<'_>, work: &Walk) -> Result<Done> {
     let elapsed = meter.end();
     let all = u64::from(work.tree.files) + u64::from(work.large > Bytes::ZERO);
     let cut = meter.operations() < all;
-    let warnings =
-        if cut { vec!["the time was over before the tree was".into()] } else { Vec::new() };
+    let warnings = if cut {
+        vec!["the time was over before the whole tree was read".into()]
+    } else {
+        Vec::new()
+    };
     Ok(Done { elapsed, is_whole: !cut, told: Vec::new(), warnings })
 }
 

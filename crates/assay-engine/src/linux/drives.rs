@@ -82,8 +82,14 @@ pub(super) fn drives<'w>(
 fn store(image: Option<(&Image, &Path)>, capacity: Bytes) -> Result<Store> {
     let Some((image, path)) = image else {
         return Store::in_memory(capacity).map_err(|e| {
-            let hint = "free some, or keep the contents in files: `--image`";
-            Error::environment("linux-system", "no memory for a drive", hint).caused_by(e)
+            let hint = "free some memory, or keep the contents of the drives in files with \
+                        `--image`";
+            Error::environment(
+                "linux-system",
+                "there is no memory for the contents of a drive",
+                hint,
+            )
+            .caused_by(e)
         });
     };
     let file = image.file.try_clone().map_err(|e| {

@@ -38,8 +38,9 @@ impl Failures {
             true => ("all-failed", format!("all {} requests", self.completed)),
             false => ("too-many-errors", format!("{} of {} requests", self.failed, self.completed)),
         };
-        let hint =
-            "see the kernel's log; `errors = \"count\"` in the experiment measures all the same";
-        Error::environment(id, format!("{what} failed, the first with"), hint).caused_by(cause)
+        let hint = "check the kernel's log; to measure in spite of errors, write `errors = \
+                    \"count\"` in the experiment";
+        Error::environment(id, format!("{what} failed; the error of the first is"), hint)
+            .caused_by(cause)
     }
 }

@@ -134,7 +134,8 @@ fn failed(path: &Path) -> Error {
     Error::environment(
         "log-not-written",
         format!("the request log {} cannot be written", path.display()),
-        "free space or choose another place with `--out DIR`; `log = false` goes without a log",
+        "free space, choose another place with `--out DIR`, or switch the log off with `log = \
+         false`",
     )
 }
 

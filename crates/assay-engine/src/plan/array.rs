@@ -28,8 +28,8 @@ pub(super) fn open(written: &str, saved: Option<&str>) -> Planned<PlannedTarget>
     let setup = files.setup(&spec)?;
     let capacity = setup.capacity();
     if capacity == Bytes::ZERO {
-        let message = format!("the members of `{written}` are smaller than a chunk");
-        return Err(Error::usage("array-too-small", message, "take a smaller `chunk`").into());
+        let message = format!("a member of `{written}` is smaller than one chunk");
+        return Err(Error::usage("array-too-small", message, "choose a smaller `chunk`").into());
     }
     Ok(PlannedTarget {
         record: TargetRecord {
@@ -113,8 +113,9 @@ impl Files {
         }
         if front.is_some() && members.iter().any(|m| m.controller == front) {
             let word = spec.controller.as_deref().unwrap_or_default();
-            let message = format!("`{word}` makes the array, and a member hangs on it with `@`");
-            let hint = "`controller=` is the card of all members; remove the `@`";
+            let message =
+                format!("`{word}` makes the array, but a member is also connected to it with `@`");
+            let hint = "remove the `@`: `controller=` connects all members to this card";
             return Err(Error::usage("shared-controller", message, hint).into());
         }
         Ok(ArraySetup {
@@ -183,8 +184,8 @@ impl Cards {
             return Ok(index);
         }
         if !files.cards.insert(word.to_owned()) {
-            let message = format!("`{word}` serves two arrays");
-            let hint = format!("another card of its kind is written `{word}#2`");
+            let message = format!("`{word}` is the controller of two arrays");
+            let hint = format!("write a second card of this kind as `{word}#2`");
             return Err(Error::usage("shared-controller", message, hint).into());
         }
         self.specs.push(files.controller(word)?);
@@ -199,7 +200,7 @@ fn controller_text(name: &str) -> Planned<String> {
     if name.ends_with(".toml") {
         return read::text(Path::new(name), read::SPEC_MAX).map_err(|e| {
             let message = format!("the controller file {name} cannot be read");
-            let hint = e.hint("the path counts from where assay is started");
+            let hint = e.hint("check the path: a relative path starts at the current directory");
             Error::usage("no-such-file", message, hint).caused_by(e.error).into()
         });
     }
@@ -209,7 +210,9 @@ fn controller_text(name: &str) -> Planned<String> {
     let names: Vec<&str> = CONTROLLERS.iter().map(|b| b.name).collect();
     let hint = match closest(name, &names) {
         Some(meant) => format!("did you mean `{meant}`?"),
-        None => format!("controllers: {}; a file ends in `.toml`", names.join(", ")),
+        None => {
+            format!("name a controller ({}) or a file whose name ends in `.toml`", names.join(", "))
+        }
     };
     let message = format!("there is no controller `{name}`");
     Err(Error::usage("no-such-controller", message, hint).into())

@@ -89,8 +89,12 @@ fn check_elevator(settings: &Settings, drives: &ArraySetup) -> Result<(), Error>
     if drives.members.len() == 1 || !shared {
         return Ok(());
     }
-    let message = format!("`scheduler={}` before drives that share a card or `host=`", kind.name());
-    let hint = "it stands before single drives: take one of the kernel's, or leave the sharing out";
+    let message = format!(
+        "`scheduler={}` cannot serve several drives that share a card or have costs of the host",
+        kind.name()
+    );
+    let hint = "choose a scheduler of the guest's kernel, use a single drive, or leave out the \
+                card and the costs (`host=`)";
     Err(Error::usage("linux-elevator", message, hint))
 }
 

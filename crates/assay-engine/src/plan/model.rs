@@ -20,7 +20,8 @@ pub fn load_model(name: &str) -> std::result::Result<(DeviceSpec, String), PlanE
         return Ok((spec, bundled.text.to_owned()));
     }
     let text = read::text(Path::new(name), read::SPEC_MAX).map_err(|e| {
-        let hint = "the path counts from where assay is started; `assay devices` lists the models";
+        let hint = "check the path (a relative path starts at the current directory); `assay \
+                    devices` lists the models";
         let message = format!("the device file {name} cannot be read");
         Error::usage("no-such-file", message, e.hint(hint)).caused_by(e.error)
     })?;

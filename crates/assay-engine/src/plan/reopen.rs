@@ -28,7 +28,7 @@ pub fn reopen_target(
         Some(text) if saved.kind == "linux" => {
             let kernel = match saved.identity.iter().any(|(key, _)| key == "kernel") {
                 true => Ok(linux::kernel()?),
-                false => Err("the run began without a kernel: begin it anew".to_owned()),
+                false => Err("start a new run: this one began without a kernel".to_owned()),
             };
             let opened = linux::open(&saved.written, Some(text), kernel)?;
             same_device(saved, &opened.record)?;
@@ -59,8 +59,8 @@ fn reopen_real(
     let place = place.map_or(saved.written.as_str(), |(_, path)| path);
     let path = Path::new(place);
     if !path.exists() {
-        let message = format!("{place}, which the run measured, is not there");
-        let hint = "bring it back, or run anew with `--out` elsewhere";
+        let message = format!("{place}, which the run measured, does not exist any more");
+        let hint = "bring it back, or start a new run with another `--out`";
         return Err(Error::environment("target-gone", message, hint));
     }
     if saved.kind == "directory" {
@@ -91,8 +91,10 @@ fn reopen_real(
 
 /// Returns the error for a target without an identity that would prove it to be the same.
 fn not_sure(place: &str) -> Error {
-    let message = format!("{place} tells nothing that would show it to be what the run began with");
-    let hint = format!("if it is the same, say so: `assay resume DIR --write {place}`");
+    let message = format!(
+        "{place} has no identity (e.g. a serial number) that proves that the run began with it"
+    );
+    let hint = format!("confirm that it is the same: `assay resume DIR --write {place}`");
     Error::environment("write-not-allowed", message, hint)
 }
 
@@ -105,19 +107,19 @@ fn same_device(saved: &TargetRecord, found: &TargetRecord) -> Result<()> {
     let say = |value: Option<String>| value.unwrap_or_else(|| "none".into());
     let differs = |key: &str| {
         let (was, is) = (of(saved, key), of(found, key));
-        (was != is).then(|| format!("its {key} was {}, and is {}", say(was), say(is)))
+        (was != is).then(|| format!("its {key} was {} and is now {}", say(was), say(is)))
     };
     let kind = (saved.kind != found.kind)
-        .then(|| format!("it was a {}, and is a {}", saved.kind, found.kind));
+        .then(|| format!("it was a {} and is now a {}", saved.kind, found.kind));
     let size = (saved.capacity != found.capacity)
-        .then(|| format!("its size was {}, and is {}", saved.capacity, found.capacity));
+        .then(|| format!("its size was {} and is now {}", saved.capacity, found.capacity));
     let differs = || identity::COMPARED.into_iter().chain(["kernel"]).find_map(differs);
     let Some(what) = kind.or(size).or_else(differs) else {
         return Ok(());
     };
     Err(Error::environment(
         "other-device",
-        format!("{} is not what the run began with: {what}", saved.written),
-        "bring the first one back under this name, or run anew with `--out` elsewhere",
+        format!("{} is not the one that the run began with: {what}", saved.written),
+        "bring the first one back under this name, or start a new run with another `--out`",
     ))
 }

@@ -55,7 +55,8 @@ impl PlannedTarget {
         };
         match length.filter(|length| *length < self.record.capacity) {
             Some(length) => format!(
-                "{error}; {} was cut short while it was measured: it had {}, and has {length}",
+                "{error}; {} was cut short while it was measured: it had {}, and now has \
+                 {length}",
                 self.record.written, self.record.capacity
             ),
             None => error.to_string(),

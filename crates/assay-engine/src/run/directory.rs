@@ -161,7 +161,7 @@ impl RunDirectory {
             return Ok(());
         }
         let message = format!("the run in {} belongs to another user", self.path.display());
-        let hint = "resume it as that user, or run it anew with `--out` elsewhere";
+        let hint = "resume it as that user, or start a new run with another `--out`";
         Err(Error::environment("run-of-another", message, hint))
     }
 
@@ -189,12 +189,14 @@ impl RunDirectory {
         if leads_here(&self.path) {
             return Ok(());
         }
-        let message = format!("{} no longer leads to the results", self.path.display());
+        let message = format!("the results are no longer in {}", self.path.display());
         let now = std::fs::read_link(self.place()).ok().filter(|now| leads_here(now));
         let hint = match now {
-            Some(now) => format!("their directory is {} now", now.display()),
-            None => "their directory was removed or its file system unmounted, or something is \
-                     mounted over it: mount the one again, or unmount the other"
+            Some(now) => {
+                format!("look in {}: the directory with the results was moved there", now.display())
+            }
+            None => "check whether the directory was removed, its file system was unmounted, or \
+                     another file system was mounted over it; mount or unmount as needed"
                 .to_owned(),
         };
         Err(Error::environment("run-moved", message, hint))
@@ -227,7 +229,7 @@ impl RunDirectory {
         let draft = Draft::begin(&self.whole, OsStr::new(name));
         let written = write(draft, &json(value), replace).map_err(|e| {
             let error = not_written(&self.path.join(name), e);
-            let hint = "move it elsewhere; the run may then be resumed or begun again".to_owned();
+            let hint = "move it elsewhere, then resume the run or start it again".to_owned();
             if error.id == "not-replaced" { Error { hint, ..error } } else { error }
         })?;
         self.own().insert(name.to_owned(), written);
@@ -261,15 +263,15 @@ impl RunDirectory {
         if self.is_run() {
             return Err(Error::usage(
                 "run-exists",
-                format!("{path} holds a run already"),
-                format!("`assay resume {path}` goes on with it; or choose another `--out`"),
+                format!("{path} already holds a run"),
+                format!("continue that run with `assay resume {path}`, or choose another `--out`"),
             ));
         }
         if self.holds_something().map_err(|e| not_made(&self.path, e))? {
             return Err(Error::usage(
                 "out-not-empty",
                 format!("{path} is not empty"),
-                "a run would replace files in it: choose another `--out`",
+                "choose another `--out`: a run would replace files in this directory",
             ));
         }
         Ok(())
@@ -296,7 +298,7 @@ impl RunDirectory {
             if asked.elapsed() >= PATIENCE {
                 return Err(Error::environment(
                     "run-busy",
-                    format!("another assay is at work in {}", self.path.display()),
+                    format!("another assay process is using {}", self.path.display()),
                     "wait until it has ended; `fuser -v` on the directory says which process it is",
                 ));
             }
@@ -353,7 +355,7 @@ impl RunDirectory {
     /// Returns the error for a missing subdirectory.
     fn lacks(&self, sub: &str) -> Error {
         let message = format!("{} has no directory `{sub}`", self.path.display());
-        let hint = "make it again: what was in it is not needed to go on";
+        let hint = "make an empty directory of this name: its files are not needed to continue";
         Error::environment("out-not-writable", message, hint)
     }
 }
@@ -365,7 +367,10 @@ fn make(path: &Path, made: &mut Vec<(Directory, OsString)>) -> io::Result<Direct
     let mut directory = Directory::open_for_new(there)?;
     for part in path.strip_prefix(there).unwrap_or(path).components() {
         let Component::Normal(name) = part else {
-            let what = format!("`{}` leads out of what is not there", part.as_os_str().display());
+            let what = format!(
+                "`{}` comes after a directory that does not exist",
+                part.as_os_str().display()
+            );
             return Err(io::Error::new(ErrorKind::InvalidInput, what));
         };
         let next = directory.make(name, 0o777)?;

@@ -91,8 +91,8 @@ impl Run {
             return Ok(());
         };
         let message = format!("the name of the cell {} is too long for a file", plan.id);
-        let hint = "experiment, workload and target together have room for 230 bytes: give the \
-                    target a shorter name, e.g. by a symlink";
+        let hint = "give the target a shorter name, e.g. by a symlink: the names of experiment, \
+                    workload and target may have 230 bytes together";
         Err(Error::usage("name-too-long", message, hint))
     }
 
@@ -103,13 +103,13 @@ impl Run {
             return Ok(());
         }
         let message = format!(
-            "the run needs {} of memory, and there are {}",
+            "the run needs {} of memory, but only {} are available",
             human_size(memory),
             human_size(available)
         );
         let hint = match self.threads {
-            1 => "take smaller drives, fewer of them, or fewer requests in flight",
-            _ => "measure fewer drives at a time (`--threads 1`), or take smaller ones",
+            1 => "use smaller drives, fewer drives, or fewer requests in flight",
+            _ => "measure fewer drives at a time (`--threads 1`), or use smaller drives",
         };
         Err(Error::environment("too-much-memory", message, hint))
     }
@@ -124,8 +124,8 @@ fn check_thread() -> Result<()> {
             Ok(())
         }
         Err(cause) => {
-            let message = "a run needs a thread, and the system gives none";
-            let hint = "let this user have more processes (`ulimit -u`), or free memory";
+            let message = "the system does not let assay start a thread, which a run needs";
+            let hint = "allow this user more processes (`ulimit -u`), or free memory";
             Err(Error::environment("no-thread", message, hint).caused_by(cause))
         }
     }
@@ -202,11 +202,11 @@ pub fn check_guest_memory(setup: &LinuxSetup) -> Result<()> {
         return Ok(());
     }
     let message = format!(
-        "the guest needs {} of memory, and there are {}",
+        "the guest needs {} of memory, but only {} are available",
         human_size(memory),
         human_size(available)
     );
-    let hint = "give it less with `--memory`, or take smaller drives";
+    let hint = "give the guest less with `--memory`, or use smaller drives";
     Err(Error::environment("too-much-memory", message, hint))
 }
 

@@ -58,15 +58,18 @@ fn same_files(one: &str, other: &str) -> Error {
     Error::usage(
         "same-files",
         format!("the cells `{one}` and `{other}` would write the same files"),
-        "in the name of a file `/` becomes `+`: give one of them another name",
+        "give one of them another name: in the name of a file, `/` becomes `+`",
     )
 }
 
 fn not_there(cell: &CellPlan) -> Error {
     Error::usage(
         "plan-unknown",
-        format!("the plan has the cell `{}`, and not what it is made of", cell.id),
-        "`run.json` is not as it was written: run it again with `--out` elsewhere",
+        format!(
+            "the plan has the cell `{}`, but `run.json` lacks its experiment, workload or target",
+            cell.id
+        ),
+        "restore `run.json` as assay wrote it, or start a new run with another `--out`",
     )
 }
 

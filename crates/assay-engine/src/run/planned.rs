@@ -180,7 +180,7 @@ fn same_version(record: &RunRecord) -> Result<()> {
     }
     Err(Error::usage(
         "other-version",
-        format!("assay {} began this run, and this is assay {THIS}", record.assay),
-        format!("resume it with assay {}, or run it anew with `--out` elsewhere", record.assay),
+        format!("assay {} began this run, but this is assay {THIS}", record.assay),
+        format!("resume it with assay {}, or start a new run with another `--out`", record.assay),
     ))
 }

@@ -37,13 +37,13 @@ pub(super) fn not_written(path: &Path, cause: std::io::Error) -> Error {
     let error = match cause.kind() {
         ErrorKind::AlreadyExists => Error::environment(
             "not-replaced",
-            format!("{name} was there before, and stays"),
-            "choose another name, or `--force` if a regular file may be replaced",
+            format!("{name} existed before and was not replaced"),
+            "choose another name, or give `--force` if this regular file may be replaced",
         ),
         ErrorKind::InvalidInput | ErrorKind::Unsupported => Error::environment(
             "not-written",
             format!("{name} cannot be written"),
-            "name a file on a disk or in memory; `/dev`, `/proc` and `/sys` keep none",
+            "name a file elsewhere: `/dev`, `/proc` and `/sys` do not keep files",
         ),
         ErrorKind::NotFound => Error::usage(
             "not-written",

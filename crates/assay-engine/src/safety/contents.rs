@@ -172,10 +172,11 @@ fn read(file: &File, place: Range<u64>, block: Bytes) -> io::Result<Window> {
 /// text about that, which counts as contents.
 pub(crate) fn blkid(file: &File) -> Vec<String> {
     let Some(program) = tool_path("blkid") else {
-        let text = "something that nobody can name: `blkid` of util-linux is not installed";
+        let text = "contents of an unknown kind: `blkid` (util-linux) is not installed to tell \
+                    which";
         return vec![text.to_owned()];
     };
-    let failed = || vec!["something that `blkid` could not look at".to_owned()];
+    let failed = || vec!["contents that `blkid` could not look at".to_owned()];
     let Ok(input) = file.try_clone() else { return failed() };
     let mut command = tool(program);
     // Opens the very inode again, whatever its names are.
@@ -186,7 +187,7 @@ pub(crate) fn blkid(file: &File) -> Vec<String> {
     match (output.status.code(), output.stderr.is_empty()) {
         (Some(0), _) => named(&String::from_utf8_lossy(&output.stdout)),
         (Some(2), true) => Vec::new(),
-        (Some(8), _) => vec!["signs of several kinds at once, by blkid".to_owned()],
+        (Some(8), _) => vec!["signatures of several kinds at once, by blkid".to_owned()],
         _ => failed(),
     }
 }

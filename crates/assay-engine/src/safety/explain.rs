@@ -4,111 +4,116 @@
 pub const EXPLANATIONS: &[(&str, &str)] = &[
     (
         "destroy-mismatch",
-        "`--destroy` was given with another word than the target's. Names such as \
-         /dev/sdb move when disks are plugged in; the serial number does not. When the two \
-         disagree, one of them is not what you mean, so nothing is written.",
+        "The word after `--destroy` is not the target's. Names such as /dev/sdb move when disks \
+         are plugged in; the serial number does not. If name and serial number disagree, one of \
+         them is not what you mean, so assay writes nothing.",
     ),
     (
         "device-busy",
-        "The kernel refused to open the device exclusively: somebody else has claimed it, \
-         e.g. a mount in another namespace (a container), a ZFS pool, md, dm or another \
-         assay. assay holds its devices exclusively for the whole run so that neither side \
-         destroys the other's work.",
+        "The kernel refused to open the device exclusively, because somebody else has claimed it: \
+         a mount in another namespace (a container), a ZFS pool, md, dm or another assay. assay \
+         holds its devices exclusively for the whole run so that neither side destroys the other's \
+         work.",
     ),
     (
         "device-mounted",
-        "Somebody else can reach the same bytes: the device, a partition of it, something built on \
-         it (dm, md, bcache, a loop device), or something that lies on what it lies on (a second \
-         loop device on the same file) is mounted, swapped to or open for writing, or could be at \
-         any time. Writing would destroy data that is in use. Release it first; /proc/*/mountinfo, \
-         /proc/swaps, /proc/*/task/*/fd, /proc/*/map_files and /sys/block show what assay looked \
-         at. Descriptors on their way in a socket (`scm_fds` in /proc/*/fdinfo) could be of any \
-         device, so none is written to while there are some. Reading is allowed.",
+        "Somebody else can reach the same bytes, and writing would destroy data that is in use. \
+         The device, a partition of it, something built on it (dm, md, bcache, a loop device), or \
+         another device on the same bytes (a second loop device on one file) is mounted, used for \
+         swap or open for writing, or could be at any time. Release it first. assay looks at \
+         /proc/*/mountinfo, /proc/swaps, /proc/*/task/*/fd, /proc/*/map_files and /sys/block. A \
+         descriptor that waits in a socket (`scm_fds` in /proc/*/fdinfo) could be of any device, \
+         so assay writes to no device while there is one. Reading is allowed.",
     ),
     (
         "device-readonly",
-        "The kernel takes no writes for this device: a write-protect switch, a read-only loop \
+        "The kernel accepts no writes for this device: a write-protect switch, a read-only loop \
          device, a snapshot, or a disk that protects itself after failures.",
     ),
     (
         "device-signature",
         "The device holds something: a partition table, a file system, encryption, a RAID, LVM or \
-         ZFS member, swap, or data that is neither zeros nor written by assay, at its start, its \
-         end or at 256 places between. To say that all of it may be lost, repeat the serial number \
-         after `--destroy` (`assay devices` shows it). A device without one goes by its kernel \
-         name and a digest of its identity and contents: the name alone may become another's.",
+         ZFS member, swap, or data that is neither zeros nor written by assay. assay looks at the \
+         start, the end and 256 places between. If all of it may be lost, repeat the serial number \
+         after `--destroy` (`assay devices` shows it). For a device without a serial number, \
+         repeat its kernel name and a digest of its identity and contents, because another device \
+         may get the name.",
     ),
     (
         "device-system",
-        "The device belongs to the disk that carries /, /boot, /usr, /home or /var, found by \
-         going from the mounts down through mappings, arrays and partitions. It is never \
-         written to, and no option changes that. A new file on that disk measures the same \
-         drive safely.",
+        "The device belongs to the disk that carries /, /boot, /efi, /usr, /home or /var. assay \
+         finds this disk from the mounts, through mappings, arrays and partitions. assay never \
+         writes to it, and no option changes that. A new file on that disk measures the same drive \
+         safely.",
     ),
     (
         "device-unreadable",
-        "A part of the device that was looked at could not be read, so nobody can say whether it \
-         holds data. A device in this state is also not worth measuring: look at \
-         the kernel's log.",
+        "assay could not read a part of the device, so it cannot tell whether the device holds \
+         data. A device in this state is also not worth measuring: look at the kernel's log.",
     ),
     (
         "file-has-holes",
-        "A part of the file was never written. The file system answers reads there by itself, so \
-         they would measure the processor and not the disk.",
+        "A part of the file was never written, or lost its blocks during the run. The file system \
+         answers reads there by itself, so they would measure the processor and not the disk.",
     ),
     (
         "file-in-use",
-        "Somebody else can reach the bytes of the file: it is behind a loop device, active swap, \
-         or open in another process. assay asks the kernel for a lease, which it gives only to \
-         whoever has the file open alone, and looks at loop devices, /proc/swaps and /proc/*/fd. \
-         While it measures it keeps the lease: whoever opens the file for writing then stops the \
-         run first.",
+        "Somebody else can reach the bytes of the file: it is behind a loop device, is an active \
+         swap file, or is open in another process. assay looks at loop devices, /proc/swaps and \
+         /proc/*/fd, and asks the kernel for a lease, which it gives only if nobody else has the \
+         file open. assay keeps the lease while it measures. A process that opens the file for \
+         writing then waits until the run has stopped.",
     ),
     (
         "file-not-ours",
-        "The file exists and assay did not make it, or it holds something else by now, so its \
-         contents may matter to somebody. assay writes only to files that it made itself, which \
-         carry the extended attribute `user.assay` or a sidecar NAME.assay with the number and \
-         birth of their inode, have one name, and hold nothing but zeros and what assay wrote. \
-         Name a file that does not exist, with --size, or remove the old one.",
+        "assay did not make the file, or the file now holds something else, so its contents may \
+         matter to somebody. assay writes only to files that it made itself. Such a file carries \
+         the extended attribute `user.assay`, or has a sidecar NAME.assay, with the number and \
+         birth of its inode. It has one name, and holds only zeros and data that assay wrote. Name \
+         a file that does not exist, with --size, or remove the old one.",
     ),
     (
         "no-direct-io",
-        "The file system offers no O_DIRECT, or takes it and ignores it, so reads and writes would \
-         go to the page cache and measure memory. ext4, XFS, btrfs, f2fs and NFS offer it; most \
-         FUSE and pseudo file systems do not, nor does ext4 with data=journal, nor btrfs for \
-         compressed data: a few blocks are read twice, and the kernel's count of reads says so.",
+        "The file system does not offer O_DIRECT, or accepts it and ignores it. Reads and writes \
+         would go to the page cache and measure memory. ext4, XFS, btrfs, f2fs and NFS offer \
+         O_DIRECT. Most FUSE and pseudo file systems do not; ext4 with data=journal and btrfs with \
+         compressed data ignore it. To detect that, assay reads a few blocks twice and looks at \
+         the kernel's count of reads.",
     ),
     (
         "no-io-uring",
-        "The kernel gave no io_uring. It needs Linux 5.11 or newer; administrators switch it \
-         off with kernel.io_uring_disabled, and container run-times with seccomp.",
+        "The kernel refused io_uring. assay needs Linux 5.11 or newer. Administrators switch \
+         io_uring off with kernel.io_uring_disabled, and container run-times with seccomp.",
     ),
     (
         "no-memory",
-        "The I/O buffers did not fit into memory. Every request in flight (jobs × queue \
-         depth) has a buffer of the longest request, two when the workload writes.",
+        "The I/O buffers do not fit into memory. Every request in flight (jobs × queue depth) has \
+         a buffer of the longest request's size, or two if the workload writes.",
     ),
     (
         "no-permission",
-        "The system does not let this user open the target. Block devices belong to root and \
-         mostly to the group disk. Reading needs read permission, writing needs both.",
+        "The system does not let this user open the target. Reading needs read permission, writing \
+         needs both. Block devices belong to root and usually to the group disk. Even root cannot \
+         write to an immutable or append-only file, or open a device that a container forbids.",
     ),
     (
         "no-such-device",
-        "Nothing under /dev has this name. assay never creates files there: a misspelt device \
-         name would otherwise become a file in memory, and the benchmark would measure that.",
+        "Nothing under /dev has this name, or the kernel has no device behind it. assay never \
+         creates files in /dev: a misspelt device name would become a file in memory, and the \
+         benchmark would measure that file.",
     ),
     (
         "no-such-directory",
-        "The target file does not exist, and neither does the directory it should be made in. \
-         assay makes files, not directories: a missing one is mostly a slip in the path.",
+        "The target file does not exist, and its directory does not exist either. assay makes \
+         files, not directories, because a missing directory is usually a typing error in the \
+         path.",
     ),
     (
         "no-thread",
-        "The system gave assay no thread, mostly because the user may have no more (`ulimit -u`) \
-         or there is no memory. A run needs a few: one writes the request log, others look whether \
-         somebody else begins to use a target that is written to.",
+        "The system gave assay no thread or no inotify watch. Usually the user may have no more \
+         (`ulimit -u`, `sysctl fs.inotify`), or there is no memory. A run needs a few threads: one \
+         writes the request log, others watch whether somebody else begins to use a target that \
+         assay writes to.",
     ),
     (
         "not-a-target",
@@ -118,66 +123,68 @@ pub const EXPLANATIONS: &[(&str, &str)] = &[
     ),
     (
         "size-needed",
-        "The target file does not exist, and to make it assay must know its size. It is \
-         allocated and written once in full with incompressible data, because unwritten parts \
-         of a file are answered with zeros without asking the drive.",
+        "The target file does not exist, and assay needs its size to make it. assay allocates the \
+         file and writes all of it once with incompressible data, because the file system answers \
+         reads of unwritten parts with zeros, without the drive.",
     ),
     (
         "target-create",
-        "Making the target file failed, for the reason the system gave, mostly a lack of \
-         space. What was begun has been removed.",
+        "assay could not make the target file. The message has the system's reason, usually a lack \
+         of space. assay has removed what it had begun.",
     ),
     (
         "target-empty",
-        "The target has no addressable block: an empty file, a loop device without a file, or \
-         a reader without a medium.",
+        "The target has no addressable block. It is an empty file, a loop device without a file, \
+         or a drive without a medium.",
     ),
     (
         "target-locked",
-        "Another run holds a lock (flock) on the target, or this run names it twice. Two \
-         measurements of one device at the same time measure each other. The lock ends with the \
+        "Another run holds a lock (flock) on the target, or this run names the target twice. Two \
+         measurements of one device at the same time disturb each other. The lock ends with the \
          process that holds it.",
     ),
     (
         "target-open",
-        "The system refused to open the target for a reason that has no explanation of its \
-         own here; the message carries it.",
+        "The system refused to open the target. The message has the reason, for which there is no \
+         explanation here.",
     ),
     (
         "target-taken",
-        "While a target was measured that assay writes to, somebody else began to use it. Who \
-         opens a file for writing, attaches a loop device to it or cuts it short waits until the \
-         last request is done: assay holds a lease on the file. Who attaches a loop device to a \
-         device, or to what it lies on, or opens a device without a claim, is noticed within a \
-         second or two; who writes to a device while assay does not, before the next cell begins. \
-         Nothing was written after that, but for what was in flight if assay had been stopped from \
-         outside (SIGSTOP) and so lost its lease.",
+        "Somebody else began to use a target while assay measured it, and assay writes to this \
+         target. assay holds a lease on a file: a process that opens the file for writing, \
+         attaches a loop device to it or truncates it waits until the last request is done. assay \
+         notices within a second or two if somebody attaches a loop device to a device, or to what \
+         is below the device, or opens the device without a claim. Before the next cell begins, \
+         assay notices writes to a device by others while assay does not write. assay wrote \
+         nothing after it noticed. Only if assay was stopped from outside (SIGSTOP), and so lost \
+         its lease, requests that were in flight may still reach the file.",
     ),
     (
         "uring-options",
-        "The number of requests in flight or their length cannot be: at least one and at most \
-         32768 requests, each at least a block of the target and less than 2 GiB.",
+        "The number of requests in flight or their length is not possible. assay needs 1 to 32768 \
+         requests, each at least as long as a block of the target and shorter than 2 GiB.",
     ),
     (
         "users-unknown",
-        "A device is written to only if nobody else uses it, and here that cannot be seen: assay \
-         runs in a pid namespace (a container), which hides the processes of others; or a mount \
-         covers a part of /proc or /sys, so that what they show may lack something; or this root \
-         may not look into other processes. An empty list is then no proof. Run assay outside. \
-         New files can be written to anywhere: for them the kernel itself says whether anybody \
-         else has them open.",
+        "assay writes to a device only if nobody else uses it, and here it cannot find that out. \
+         Perhaps assay runs in a pid namespace (a container), which hides other processes; or a \
+         mount covers a part of /proc or /sys; or this root may not inspect other processes; or \
+         the file behind a loop device is unknown. Then an empty list of users proves nothing: run \
+         assay outside. Or the kernel does not count writes to the device or to one below it \
+         (`queue/iostats` is 0). assay can write to new files anywhere, because for files the \
+         kernel itself says whether anybody else has them open.",
     ),
     (
         "write-mismatch",
-        "`--write` and the target are different devices or files. The path is asked for twice \
-         so that a slip in one of them is noticed; symlinks are followed, so two names of one \
+        "`--write` and the target are different devices or files. assay asks for the path twice, \
+         so that it notices a mistake in one of them. It follows symlinks, so two names of one \
          device are fine.",
     ),
     (
         "write-not-allowed",
-        "The plan writes, the target exists, and `--write` was not given. Reading is the \
-         default: repeat the target's path after `--write` to allow writing. A file that does \
-         not exist needs only --size.",
+        "The plan writes, the target exists, and `--write` was not given. By default assay only \
+         reads. Repeat the target's path after `--write` to allow writing. A file that does not \
+         exist needs only --size.",
     ),
 ];
 

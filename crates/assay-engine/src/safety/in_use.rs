@@ -184,7 +184,8 @@ impl Machine {
             // The lease reveals such users of a file; a device has none.
             let process = self.writers.in_flight.as_ref()?;
             let text = format!(
-                "may be open for writing: descriptors are on their way in a socket of {process}"
+                "may be open for writing: file descriptors are on their way in a socket of \
+                 {process}"
             );
             Some(Usage { text, is_program: true })
         })

@@ -37,7 +37,10 @@ pub(crate) fn check_write(
         let message = format!("the plan writes to {}, which exists", path.display());
         let hint = match fatal {
             Some(reason) => format!("choose another target: {reason}"),
-            None => format!("what is there would be lost; allow it: --write {}", path.display()),
+            None => format!(
+                "allow it with `--write {}`: the present contents are lost then",
+                path.display()
+            ),
         };
         return Err(Error::environment("write-not-allowed", message, hint));
     };
@@ -45,6 +48,6 @@ pub(crate) fn check_write(
         return Ok(());
     }
     let message = format!("--write names {}, the target is {}", write.display(), path.display());
-    let hint = "repeat the path of the target after --write";
+    let hint = "give the path of the target after --write";
     Err(Error::environment("write-mismatch", message, hint))
 }

@@ -44,7 +44,8 @@ pub(crate) fn contents_of(device: &Device, file: &fs::File) -> Result<Contents> 
 /// Returns the error for a device whose contents cannot be read.
 fn unreadable(device: &Device, cause: io::Error) -> Error {
     let message = format!("cannot read what is on {}", device.title());
-    let hint = "assay writes to a device only if it can read all of it; check dmesg";
+    let hint = "check `dmesg`: assay writes to a device only if it can read the parts that it \
+                checks for data";
     Error::environment("device-unreadable", message, hint).caused_by(cause)
 }
 
@@ -53,8 +54,9 @@ pub(crate) fn check_contents(device: &Device, file: &fs::File, intent: &Intent) 
     let word = destroy_word(device, file).map_err(|cause| unreadable(device, cause))?;
     let named = intent.destroy.as_ref();
     if let Some(named) = named.filter(|named| **named != word) {
-        let message = format!("--destroy names {named}, but {} is {word}", device.title());
-        let hint = "check which device is meant: `assay devices` shows what to name";
+        let message =
+            format!("--destroy names `{named}`, but the word for {} is `{word}`", device.title());
+        let hint = "check which device you mean: `assay devices` shows the word of each device";
         return Err(Error::environment("destroy-mismatch", message, hint));
     }
     let found = contents_of(device, file)?;
@@ -65,6 +67,6 @@ pub(crate) fn check_contents(device: &Device, file: &fs::File, intent: &Intent) 
         return Ok(());
     }
     let message = format!("{} holds {}", device.title(), found.words().join(", "));
-    let hint = format!("if all of it may be lost: --destroy {word}");
+    let hint = format!("if all of its contents may be lost, add --destroy {word}");
     Err(Error::environment("device-signature", message, hint))
 }

@@ -20,7 +20,7 @@ pub(crate) fn caution(place: &Path, reads: bool) -> Option<String> {
     let node = DeviceNumber::of_node(place);
     // The node of a device always lies in memory.
     if node.is_none() && is_in_memory(place) {
-        return Some("its file system is in memory: no drive was asked".to_owned());
+        return Some("the target's file system is in memory: no drive was measured".to_owned());
     }
     let file_system = || Some(DeviceNumber::from_raw(place.metadata().ok()?.dev()));
     let (number, loops) = (node.or_else(file_system)?, loops());
@@ -36,11 +36,11 @@ fn in_memory(store: Store, loops: &[Loop]) -> Option<String> {
     let disk = Device::find(store.device()?)?;
     let digits = DISKS.iter().find_map(|name| disk.name.strip_prefix(name));
     if digits.is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit())) {
-        return Some("it is a disk in memory: no drive was asked".to_owned());
+        return Some("the target is a disk in memory: no drive was measured".to_owned());
     }
     let found = loops.iter().find(|l| l.device.number == disk.number)?;
     let behind = matches!(found.behind.as_ref()?.store, Store::File(..));
-    let why = || "the file behind it is in memory: no drive was asked".to_owned();
+    let why = || "the file behind the loop device is in memory: no drive was measured".to_owned();
     (behind && is_in_memory(&found.name)).then(why)
 }
 
@@ -49,8 +49,8 @@ fn cached(layer: &Extent) -> Option<String> {
     let device = Device::find(layer.store.device()?)?;
     let why = || {
         format!(
-            "{} goes through the page cache, so the times are largely those of memory: switch \
-             that off with `losetup --direct-io=on {}`",
+            "{} uses the page cache, so most times are those of memory: switch the cache off with \
+             `losetup --direct-io=on {}`",
             device.name,
             device.node().display()
         )
@@ -72,8 +72,8 @@ fn sparse(layer: &Extent, loops: &[Loop]) -> Option<String> {
     let hole = seek(&file, SeekFrom::Hole(layer.bytes.start)).ok()?;
     (hole < size.min(layer.bytes.end)).then(|| {
         format!(
-            "parts of the file behind {} were never written, and reads of them do not reach the \
-             drive: write all of it first, or copy it with `cp --sparse=never`",
+            "parts of the file behind {} were never written, so reads of these parts do not reach \
+             the drive: write the whole file first, or copy it with `cp --sparse=never`",
             found.device.name
         )
     })

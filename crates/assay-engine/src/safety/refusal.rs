@@ -59,13 +59,13 @@ impl Claimed {
         let name = self.device.title();
         let is_new = |part: &Device| self.partitions.iter().all(|old| old.number != part.number);
         let message = if let Some(part) = self.device.partitions().into_iter().find(is_new) {
-            format!("{name} has got the partition {}", part.name)
+            format!("{name} has a new partition {}", part.name)
         } else if machine.foundation(self.device.number) != self.foundation {
-            format!("{name} has come to lie on other bytes")
+            format!("{name} now lies on other bytes than before")
         } else {
             return None;
         };
-        let hint = "somebody else has changed the device: end that use, and begin anew";
+        let hint = "stop the program that changed the device, then start again";
         Some(Error::environment("device-mounted", message, hint))
     }
 }
@@ -83,8 +83,8 @@ pub(crate) fn refusal_now(machine: &Machine, device: &Device) -> Option<Error> {
     let name = device.title();
     if machine.is_system(device) {
         let message = format!("{name} belongs to the disk that carries this system");
-        let hint = "the system's own disk is never written to; reading it is allowed. \
-                    To write on this disk's speed, use a new file: `./scratch.img --size 1GiB`";
+        let hint = "only read this disk (assay never writes to the system's own disk), or measure \
+                    writes in a new file on it: `./scratch.img --size 1GiB`";
         return Some(Error::environment("device-system", message, hint));
     }
     if let Some(usage) = machine.use_of_device(device.number) {
@@ -113,24 +113,25 @@ pub(crate) fn refusal_now(machine: &Machine, device: &Device) -> Option<Error> {
 fn uncounted(machine: &Machine, device: &Device) -> Option<Error> {
     let found = machine.uncounted(device)?;
     let message = format!(
-        "nobody can say who else writes to {}: the kernel does not count writes to {}",
+        "assay cannot see whether others write to {}: the kernel does not count writes to {}",
         device.title(),
         found.title()
     );
-    let hint = format!("switch that on: `echo 1 >/sys/block/{}/queue/iostats`", found.name);
+    let hint =
+        format!("let the kernel count them: `echo 1 >/sys/block/{}/queue/iostats`", found.name);
     Some(Error::environment("users-unknown", message, hint))
 }
 
 /// Returns why it is unknown who else uses the device `name`, if it is.
 pub(crate) fn unknown_users(machine: &Machine, name: &str) -> Option<Error> {
-    let hint = "run assay outside of the container or namespace, with /proc and /sys as the kernel \
-                shows them (`--pid=host --cap-add=SYS_PTRACE` of a container); or write to a new \
-                file: `./scratch.img --size 1GiB`";
+    let hint = "run assay outside of the container or namespace, with the kernel's own /proc and \
+                /sys (options of a container: `--pid=host --cap-add=SYS_PTRACE`), or write to a \
+                new file: `./scratch.img --size 1GiB`";
     let why = match (machine.obstacle(), machine.unknown_loop()) {
         (Some(obstacle), _) => obstacle.to_owned(),
-        (None, Some(device)) => format!("nobody says what is behind {device}"),
+        (None, Some(device)) => format!("it is not known which file is behind {device}"),
         (None, None) => return None,
     };
-    let message = format!("nobody can say who else uses {name}: {why}");
+    let message = format!("assay cannot see who else uses {name}: {why}");
     Some(Error::environment("users-unknown", message, hint))
 }

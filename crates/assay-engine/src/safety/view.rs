@@ -33,10 +33,10 @@ const ASKED: [&str; 8] = [
 pub(super) fn obstacle() -> Option<String> {
     let is = |path, magic| statfs(path).is_ok_and(|found| found.f_type == magic);
     if !is("/proc", PROC_SUPER_MAGIC) {
-        return Some("/proc is not the kernel's".to_owned());
+        return Some("/proc is not a file system of the kernel".to_owned());
     }
     if !is("/sys", SYSFS_MAGIC) {
-        return Some("/sys is not the kernel's".to_owned());
+        return Some("/sys is not a file system of the kernel".to_owned());
     }
     let own = fs::read_link("/proc/self").unwrap_or_default();
     if own.as_os_str() != std::process::id().to_string().as_str() || !is_first_namespace() {
@@ -44,7 +44,7 @@ pub(super) fn obstacle() -> Option<String> {
     }
     // Every kernel with block devices has this file, but a /proc with `subset=pid` does not.
     if fs::metadata("/proc/partitions").is_err() {
-        return Some("/proc shows processes alone".to_owned());
+        return Some("/proc shows only processes".to_owned());
     }
     let mounts = tables::mounts(&fs::read("/proc/self/mountinfo").unwrap_or_default(), "self");
     let devices = device_folders();

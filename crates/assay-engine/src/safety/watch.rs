@@ -53,7 +53,7 @@ fn watch(refusal: impl Fn() -> Option<Error>, closed: ClosedWriters, over: &Atom
     while !over.load(Ordering::Relaxed) {
         if let Some(path) = closed.next() {
             let what = format!(
-                "while it was measured, something else had {} open for writing",
+                "another program had {} open for writing while it was measured",
                 path.display()
             );
             return stop::stop_for_another_writer(&what);
@@ -62,7 +62,8 @@ fn watch(refusal: impl Fn() -> Option<Error>, closed: ClosedWriters, over: &Atom
         if now != attached || Instant::now() >= due {
             let begun = processor_time();
             if let Some(error) = refusal() {
-                let what = format!("while it was measured, this came up: {}", error.message);
+                let what =
+                    format!("the use of a target changed while it was measured: {}", error.message);
                 return stop::stop_for_another_writer(&what);
             }
             attached = now;

@@ -62,8 +62,8 @@ pub fn open(path: &Path, intent: &Intent) -> Result<Opened> {
         NodeKind::Block(number) => open_device(path, &node, number, intent),
         NodeKind::Directory | NodeKind::Other => {
             let message = format!("{} is neither a file nor a block device", path.display());
-            let hint =
-                "name a file or a block device, e.g. /dev/nvme0n1 (not /dev/nvme0), ./scratch.img";
+            let hint = "name a file or a block device, e.g. ./scratch.img or /dev/nvme0n1 (not \
+                        /dev/nvme0)";
             Err(Error::environment("not-a-target", message, hint))
         }
     }

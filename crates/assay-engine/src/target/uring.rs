@@ -348,16 +348,17 @@ impl Drop for UringTarget {
 fn check(options: &UringOptions) -> Result<()> {
     let wrong = |what: String, hint: &str| Err(Error::usage("uring-options", what, hint));
     if options.depth == 0 || options.depth > DEPTH_MAX {
-        let what = format!("{} requests in flight cannot be queued", options.depth);
-        return wrong(what, "jobs × queue depth must be 1 to 32768");
+        let what = format!("{} requests in flight are too few or too many", options.depth);
+        return wrong(what, "set `jobs` × `queue_depth` to a number from 1 to 32768");
     }
     if options.granularity == Bytes::ZERO || options.max_length < options.granularity {
         let (length, unit) = (options.max_length, options.granularity);
-        let what = format!("requests of at most {length} on a target with blocks of {unit}");
-        return wrong(what, "requests must be whole multiples of the block size");
+        let what =
+            format!("requests of at most {length} are smaller than a block of the target, {unit}");
+        return wrong(what, "use requests that are whole multiples of the block size");
     }
     if options.max_length > LENGTH_MAX {
-        let what = format!("requests of {} are more than the kernel takes", options.max_length);
+        let what = format!("requests of {} are larger than the kernel takes", options.max_length);
         return wrong(what, "use requests below 2GiB");
     }
     Ok(())
@@ -376,7 +377,7 @@ fn register(ring: &IoUring, reads: &Region, writes: Option<&Region>) -> bool {
 }
 
 fn no_memory(cause: io::Error) -> Error {
-    let hint = "each request in flight has a buffer of the longest request, two when writing: \
-                use fewer jobs, a lower queue depth or smaller requests";
-    Error::environment("no-memory", "no memory for the I/O buffers", hint).caused_by(cause)
+    let hint = "use fewer jobs, a lower queue depth or smaller requests: each request in flight \
+                has a buffer for the longest request, and two if the workload writes";
+    Error::environment("no-memory", "there is no memory for the I/O buffers", hint).caused_by(cause)
 }

@@ -142,7 +142,7 @@ impl Line<'_> {
         }
         self.at += 1;
         let most = u64::from(u32::MAX) / BLOCK.0;
-        event.bytes = self.number("how many blocks", most)? as u32 * BLOCK.0 as u32;
+        event.bytes = self.number("the number of blocks", most)? as u32 * BLOCK.0 as u32;
         Ok(())
     }
 
@@ -228,7 +228,9 @@ impl Line<'_> {
     /// Checks that white space or the end of the line comes next.
     fn ends(&self, what: &str) -> Result<(), Wrong> {
         match self.text.get(self.at) {
-            Some(c) if !c.is_ascii_whitespace() => Err((self.at, format!("{what} is no number"))),
+            Some(c) if !c.is_ascii_whitespace() => {
+                Err((self.at, format!("{what} is not a number")))
+            }
             _ => Ok(()),
         }
     }
@@ -246,7 +248,7 @@ impl Line<'_> {
         if self.at > from {
             return Ok(number);
         }
-        let found = if from == self.text.len() { "is missing" } else { "is no number" };
+        let found = if from == self.text.len() { "is missing" } else { "is not a number" };
         Err((from, format!("{what} {found}")))
     }
 }
@@ -303,12 +305,12 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said_with_its_column() {
         let cases = [
-            ("8,x 0 1 1.5 9 Q R 8 + 8", 2, "the device is no number"),
-            ("8,0 0 1 1.5.5 9 Q R 8 + 8", 11, "the time is no number"),
+            ("8,x 0 1 1.5 9 Q R 8 + 8", 2, "the device is not a number"),
+            ("8,0 0 1 1.5.5 9 Q R 8 + 8", 11, "the time is not a number"),
             ("8,0 0 1 1.5 9", 13, "an action such as `Q`, `D` or `C` belongs here"),
             ("8,0 0 1 1.5 9 Q [git]", 16, "letters such as `R` or `WS` belong here"),
-            ("8,0 0 1 1.5 9 Q R 8 + [x]", 22, "how many blocks is no number"),
-            ("8,0 0 1 1.5 9 Q R 8 +", 21, "how many blocks is missing"),
+            ("8,0 0 1 1.5 9 Q R 8 + [x]", 22, "the number of blocks is not a number"),
+            ("8,0 0 1 1.5 9 Q R 8 +", 21, "the number of blocks is missing"),
             ("8,0 0 99999999999 1 9 Q R 8", 6, "the sequence number is larger than 4294967295"),
             ("8,0 0 1 1.0000000001 9 Q R 8", 8, "a time has at most nine decimals"),
             (

@@ -111,7 +111,8 @@ fn records<const BIG: bool>(
         }
         let event = event::<BIG>(record);
         if event.time > TIME_MAX {
-            let text = format!("no trace lasts until {} ns", event.time);
+            let text =
+                format!("the time of a record, {} ns, is larger than in any trace", event.time);
             return (at, RecordStop::Broken(text));
         }
         if event.sector >= SECTORS_MAX && event.bytes > 0 && matches!(event.of, Of::Data(_)) {
@@ -183,9 +184,15 @@ fn lost(data: &[u8], at: &mut usize) -> Option<u64> {
 
 fn no_record(magic: u32) -> String {
     if magic & !0xff == MAGIC {
-        return format!("a record of version {}, and only {VERSION} is known", magic & 0xff);
+        return format!(
+            "a record has version {}, but assay reads only version {VERSION}",
+            magic & 0xff
+        );
     }
-    format!("no record begins here: {magic:#010x} stands where {:#010x} should", MAGIC | VERSION)
+    format!(
+        "no record begins here: its first four bytes are {magic:#010x} instead of {:#010x}",
+        MAGIC | VERSION
+    )
 }
 
 #[inline]

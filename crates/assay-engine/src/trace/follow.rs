@@ -47,8 +47,9 @@ fn common_format(streams: &[EventStream]) -> Result<Format> {
     let first = streams.first().ok_or_else(none)?.format();
     let is_text = |stream: &EventStream| stream.format() == Format::Text;
     if streams.iter().any(|s| is_text(s) != (first == Format::Text)) {
-        let text = "some of the files are text, and some are not";
-        let hint = "times of text count from the start of the trace: import them one by one";
+        let text = "some of the files are text, others are binary";
+        let hint = "import the files one by one: times in text count from the start of the trace, \
+                    times in binary records do not";
         return Err(Error::usage("trace-mixed", text, hint));
     }
     Ok(first)
@@ -120,13 +121,14 @@ impl Follower {
     /// requests in flight, and forgets these if events were lost.
     fn between(&mut self, stream: &mut EventStream, done: &mut impl FnMut(TraceRow)) -> Result<()> {
         if is_interrupted() {
-            let hint = "the same command begins again";
+            let hint = "run the same command again";
             return Err(Error { hint: hint.to_owned(), ..interrupted() });
         }
         if self.pairing.as_ref().is_some_and(|(_, pairing)| pairing.unfinished() > UNFINISHED_MOST)
         {
-            let message = format!("more than {UNFINISHED_MOST} requests of the trace do not end");
-            let hint = "does it have the completions (`C`) of its device?";
+            let message =
+                format!("more than {UNFINISHED_MOST} requests of the trace have no completion");
+            let hint = "check that the trace has the completions (`C`) of its device";
             return Err(Error::usage("trace-too-many-open", message, hint));
         }
         let lost = stream.take_lost();
@@ -190,17 +192,19 @@ impl Follower {
             all.join(", ")
         };
         if self.is_unclear {
-            let text = format!("the trace is of several devices: {}", list());
+            let text = format!("the trace has requests of several devices: {}", list());
             return Err(Error::usage("trace-devices", text, "choose one with `--device 8,0`"));
         }
         let Some((device, pairing)) = self.pairing else {
             let (text, hint) = match self.wanted {
-                Some(wanted) if devices.iter().any(|d| d.of_requests > 0) => {
-                    (format!("the trace has no requests of {wanted}"), format!("it has {}", list()))
-                }
+                Some(wanted) if devices.iter().any(|d| d.of_requests > 0) => (
+                    format!("the trace has no requests of {wanted}"),
+                    format!("choose a device of the trace: {}", list()),
+                ),
                 _ => (
                     "the trace has no requests".to_owned(),
-                    "it needs events Q, I, D and C, or some of them".to_owned(),
+                    "trace again with events of requests (Q, I, D, C), or with some of these"
+                        .to_owned(),
                 ),
             };
             return Err(Error::usage("trace-no-requests", text, hint));
@@ -213,18 +217,13 @@ impl Follower {
         };
         let missing = of.map_or(0, |of| of.missing);
         let others: u64 = streams.iter().map(EventStream::others).sum();
-        unpaired.extend(note("lost events", self.lost, "ftrace says so: its buffer was full"));
-        unpaired.extend(note(
-            "missing sequence numbers",
-            missing,
-            "events were lost, or left out by a filter",
-        ));
-        unpaired.extend(note(
-            "late events",
-            self.window.late(),
-            "they come long after later ones: are files of processors joined into one?",
-        ));
-        unpaired.extend(note("lines that are no events", others, "headings, summaries, blanks"));
+        unpaired.extend(note("lost events", self.lost, "ftrace reports them: its buffer was full"));
+        let why = "the trace lost these events, or a filter left them out";
+        unpaired.extend(note("missing sequence numbers", missing, why));
+        let why = "they stand long after later events, as in files of several processors that \
+                   were joined into one";
+        unpaired.extend(note("late events", self.window.late(), why));
+        unpaired.extend(note("lines that are not events", others, "headings, summaries, blanks"));
         for cut in streams.iter().filter_map(EventStream::cut) {
             let why = format!("{} ends within a record, which begins at byte {}", cut.name, cut.at);
             unpaired.extend(note("bytes at a cut-off end", cut.bytes, &why));

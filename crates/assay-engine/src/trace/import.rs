@@ -35,8 +35,9 @@ pub fn import(what: &Import<'_>, directory: &Path) -> Result<TraceRecord> {
         let mut log: LogWriter<TraceRow> = LogWriter::create(directory.log()?, LOG)?;
         let record = follow(inputs, what.device, &mut |row| log.push(row))?;
         if record.requests.iter().all(|count| count.requests == 0) {
-            let message = "the trace has no request that is whole";
-            let hint = "a request is whole if the trace has it queued or sent, and completed";
+            let message = "the trace has no complete request";
+            let hint = "import a trace that has both the start (queued or dispatched) and the \
+                        completion of requests";
             return Err(Error::usage("trace-no-requests", message, hint));
         }
         let record = TraceRecord { command: what.command.clone(), ..record };

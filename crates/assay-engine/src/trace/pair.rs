@@ -229,24 +229,24 @@ impl Pairing {
         let Left { without_beginning, empty, not_flying, commands, given_up } = self.left;
         let unpaired = [
             (
-                "completed, never begun",
+                "completed, but never queued or dispatched",
                 without_beginning,
-                "the trace does not have their beginning: it began later, or lost it",
+                "the trace began after their start, or lost it",
             ),
             (
                 "dispatched, not completed",
                 self.flying.len(),
-                "the trace ended before, or lost their completion",
+                "the trace ended before their completion, or lost it",
             ),
             (
                 "queued, not dispatched",
                 self.waiting.len(),
-                "the trace ended before, or lost their dispatch",
+                "the trace ended before their dispatch, or lost it",
             ),
             (
                 "given up where events were lost",
                 given_up,
-                "they were on their way, and their end may be among what was lost",
+                "requests in flight whose completion may be among the lost events",
             ),
             (
                 "requeued, not dispatched before",
@@ -256,9 +256,9 @@ impl Pairing {
             (
                 "completions of no bytes",
                 empty,
-                "the end of a write whose data had ended before: it waited for a flush",
+                "the end of writes that were complete but for a flush",
             ),
-            ("commands", commands, "they go to the drive as they are, and have no place on it"),
+            ("commands", commands, "commands that pass through to the drive and have no address"),
         ];
         let unpaired = unpaired.into_iter().filter(|(_, count, _)| *count > 0);
         let unpaired = unpaired.map(|(what, count, why)| Unpaired {

@@ -120,24 +120,24 @@ impl EventStream {
                     "{} is a log of fio: its lines are time, value, direction, size",
                     input.name
                 ),
-                "it does not say which requests there were: trace the device while fio runs, with \
-                 `blktrace -d DEVICE -o - > FILE`",
+                "trace the device while fio runs, with `blktrace -d DEVICE -o - > FILE`: fio's log \
+                 does not say which requests the device got",
             ));
         }
         let format = sniff(input.data()).ok_or_else(|| match input.data().is_empty() {
             true => Error::usage(
                 "trace-empty",
                 format!("{} is empty", input.name),
-                "blktrace leaves files without events for processors that had none; leave it out",
+                "leave the file out: blktrace writes empty files for processors without events",
             ),
             false => Error::usage(
                 "trace-unknown",
                 format!(
-                    "{} is neither a trace of blktrace nor text of blkparse: byte 0 begins no \
-                     record, and none of its first lines an event",
+                    "{} is neither a trace of blktrace nor text of blkparse: no record begins at \
+                     byte 0, and none of its first lines is an event",
                     input.name
                 ),
-                "a line of text looks so: `8,0 1 17 0.012678481 8826 D R 1370616 + 8 [git]`",
+                "give text with lines such as `8,0 1 17 0.012678481 8826 D R 1370616 + 8 [git]`",
             ),
         })?;
         let batch = Vec::with_capacity(BATCH);
@@ -266,9 +266,10 @@ impl EventStream {
     fn malformed(&self, place: &str, what: &str) -> Error {
         let hint = match self.format {
             Format::Records(_) => {
-                "records follow each other without a gap; was the file copied whole, and as binary?"
+                "check that the file was copied completely and as binary: records follow each \
+                 other without a gap"
             }
-            Format::Text => "text is read in blkparse's default format, without `-f`",
+            Format::Text => "write the text with blkparse's default format, without `-f`",
         };
         Error::usage("trace-malformed", format!("{}: {place}: {what}", self.input.name), hint)
     }
@@ -328,7 +329,11 @@ pub fn open(names: &[String]) -> Result<Vec<Input>> {
         let path = path.canonicalize().unwrap_or_else(|_| path.clone());
         if seen.contains(&path) {
             let text = format!("{} is named twice", input.name);
-            return Err(Error::usage("trace-twice", text, "its events would count double"));
+            return Err(Error::usage(
+                "trace-twice",
+                text,
+                "name it once: otherwise its events would count twice",
+            ));
         }
         seen.push(path);
     }
@@ -366,14 +371,14 @@ fn files_of(name: &str) -> Result<Vec<PathBuf>> {
         true => (format!("{name} is a directory"), "name the trace in it: `DIR/NAME`"),
         false => (
             format!("there is no {name}, and no {base}.blktrace.0 with something in it"),
-            "name a file, `-`, or the NAME of files that are called NAME.blktrace.N",
+            "name a file, `-`, or NAME for all files NAME.blktrace.N",
         ),
     };
     Err(Error::usage("trace-missing", text, hint))
 }
 
 /// The hint for a file that cannot be read.
-const WAY: &str = "check that it is there and its permissions";
+const WAY: &str = "check that the file exists, and its permissions";
 
 fn unreadable(name: &str, e: std::io::Error) -> Error {
     Error::environment("trace-unreadable", format!("{name} cannot be read"), WAY).caused_by(e)

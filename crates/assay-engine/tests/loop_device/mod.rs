@@ -130,8 +130,8 @@ pub fn hash(path: &Path) -> u64 {
     fs::read(path).unwrap().iter().fold(0xcbf2_9ce4_8422_2325, step)
 }
 
-/// Returns the first page of an area for swapping. The kernel may swap to all others at any time, but never writes this
-/// one while the area is in use.
+/// Returns the first page of an area for swapping. The kernel may swap to all others at any time,
+/// but never writes this one while the area is in use.
 pub fn swap_header(path: &Path) -> Vec<u8> {
     fs::read(path).unwrap()[..4096].to_vec()
 }

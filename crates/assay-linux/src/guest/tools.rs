@@ -22,7 +22,11 @@ pub fn run(tool: &str, words: &[&str]) -> Result<()> {
     let last: Vec<&str> = said.iter().flat_map(|s| s.lines()).collect();
     let last = last[last.len().saturating_sub(4)..].join("; ");
     let message = format!("`{tool} {}` failed: {last}", words.join(" "));
-    Err(Error::new("linux-tool", message, "the options come from the target as it is written"))
+    Err(Error::new(
+        "linux-tool",
+        message,
+        "check the options of the file system, `mkfs=` and `mount=`, in the target",
+    ))
 }
 
 /// Returns the Debian package of a tool.
@@ -43,7 +47,8 @@ fn package(tool: &str) -> &'static str {
 }
 
 pub(super) fn no_program(program: &str, e: std::io::Error) -> Error {
-    let hint = "the guest has the programs of this machine, under the same paths";
+    let hint = "check that the program exists on this machine: a guest sees the same programs \
+                under the same paths";
     Error::new("linux-command", format!("`{program}` cannot be run"), hint).caused_by(e)
 }
 

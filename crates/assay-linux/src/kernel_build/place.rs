@@ -27,8 +27,12 @@ impl KernelPlace {
         let lock = File::open(cache).map_err(failed)?;
         // Where directories cannot be locked, the last of several builds wins.
         if flock(&lock, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
-            let hint = "wait for its end; `assay linux status` tells of the kernel";
-            return Err(Error::new("linux-busy", format!("a build goes on in {name}"), hint));
+            let hint = "wait until it ends; `assay linux status` shows the kernel";
+            return Err(Error::new(
+                "linux-busy",
+                format!("another build is running in {name}"),
+                hint,
+            ));
         }
         let place = KernelPlace { path: cache.join("linux"), _lock: lock };
         place.check()?;
@@ -42,7 +46,7 @@ impl KernelPlace {
             Ok(about) if about.is_dir() && self.holds_kernel() => Ok(true),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(false),
             _ => {
-                let message = format!("{} holds no kernel of assay's", self.path.display());
+                let message = format!("{} is not a kernel that assay built", self.path.display());
                 let hint = "move it away, or set ASSAY_CACHE to another directory";
                 Err(Error::new("linux-in-the-way", message, hint))
             }

@@ -47,7 +47,11 @@ impl Work<'_> {
         }
         let last = text.lines().last().unwrap_or_default();
         let message = format!("`{name}` failed: {last}");
-        Err(Error::new("linux-build", message, "is there room for 3 GB in the cache directory?"))
+        Err(Error::new(
+            "linux-build",
+            message,
+            "check that the cache directory has 3 GB of free space",
+        ))
     }
 
     /// Fetches and unpacks Debian's package; returns the source in it and the package's version.
@@ -55,8 +59,8 @@ impl Work<'_> {
         if tool_path("apt-get").is_none() || tool_path("dpkg-deb").is_none() {
             let message = "this machine has no `apt-get` to fetch the source with";
             let hint = format!(
-                "get `{PACKAGE}` {VERSION} of Debian elsewhere and give the \
-                 `{PACKAGE}.tar.xz` in it: `assay linux build --source FILE`"
+                "get Debian's package `{PACKAGE}` {VERSION} elsewhere, and give the \
+                 `{PACKAGE}.tar.xz` from it: `assay linux build --source FILE`"
             );
             return Err(Error::new("linux-no-source", message, hint));
         }
@@ -71,7 +75,9 @@ impl Work<'_> {
             Err(stopped) if stopped.id == "linux-stopped" => return Err(stopped),
             Err(first) => {
                 fetch(PACKAGE).map_err(|_| Error {
-                    hint: format!("does `apt-get update` help? Debian has it as `{PACKAGE}`"),
+                    hint: format!(
+                        "try `apt-get update`: the source is Debian's package `{PACKAGE}`"
+                    ),
                     ..first
                 })?;
             }
@@ -80,7 +86,7 @@ impl Work<'_> {
         let mut files = entries.filter_map(|e| Some(e.ok()?.path()));
         let package = files.find(|p| p.extension().is_some_and(|e| e == "deb"));
         let package = package.ok_or_else(|| {
-            Error::new("linux-no-source", "apt has fetched nothing", "does `apt-get update` help?")
+            Error::new("linux-no-source", "apt fetched no package", "try `apt-get update`")
         })?;
         let version = self.run(tool("dpkg-deb").arg("-f").arg(&package).arg("Version"))?;
         self.run(tool("dpkg-deb").arg("-x").arg(&package).arg(&place))?;
@@ -101,8 +107,11 @@ impl Work<'_> {
             return Ok(format!("Debian {version} ({short}), recipe {RECIPE}"));
         }
         let name = tarball.display();
-        let message = format!("{name} has another checksum than {PACKAGE} {VERSION}");
-        let hint = format!("it must be {CHECKSUM}; without `--source` apt fetches it");
+        let message = format!("the checksum of {name} is not that of {PACKAGE} {VERSION}");
+        let hint = format!(
+            "give the file with the checksum {CHECKSUM}, or leave out `--source` so that apt \
+             fetches it"
+        );
         Err(Error::new("linux-checksum", message, hint))
     }
 
@@ -115,8 +124,9 @@ impl Work<'_> {
         patch.arg(tree).arg("-i").arg(&path);
         self.run(&mut patch).map(drop).map_err(|e| match e.id {
             "linux-build" => {
-                let message = format!("this source is not as the recipe knows it ({})", e.message);
-                Error::new("linux-source", message, "take the pinned version")
+                let message =
+                    format!("this source is not the one that the recipe changes ({})", e.message);
+                Error::new("linux-source", message, "use the pinned version of the source")
             }
             _ => e,
         })
@@ -136,8 +146,11 @@ impl Work<'_> {
         if lost.is_empty() {
             return Ok(());
         }
-        let message = format!("this source does not have it so: {}", lost.join(", "));
-        Err(Error::new("linux-source", message, "take the pinned version"))
+        let message = format!(
+            "with this source, these options of the recipe are not in effect: {}",
+            lost.join(", ")
+        );
+        Err(Error::new("linux-source", message, "use the pinned version of the source"))
     }
 
     /// Compiles the kernel and reports progress: the output has a line with two leading blanks per
@@ -167,7 +180,8 @@ impl Work<'_> {
         let errors = text.lines().filter(|l| l.contains("rror")).take(8);
         let errors = errors.collect::<Vec<_>>().join("; ");
         let message = format!("the kernel could not be compiled: {errors}");
-        let hint = "is there memory for as many processes (`--jobs`), and room for 3 GB?";
+        let hint = "check the memory for so many compiler processes (`--jobs`), and that the cache \
+                    directory has 3 GB of free space";
         Err(Error::new("linux-build", message, hint))
     }
 

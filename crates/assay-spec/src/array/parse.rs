@@ -78,8 +78,8 @@ impl<'a> Parser<'a> {
         let level = self.level(&word)?;
         self.balanced(&span)?;
         if depth >= NESTED_MAX {
-            let message = format!("arrays in arrays more than {NESTED_MAX} deep");
-            return Err(self.error(Kind::OutOfRange, &word, message, "", "take fewer levels"));
+            let message = format!("arrays are nested more than {NESTED_MAX} levels deep");
+            return Err(self.error(Kind::OutOfRange, &word, message, "", "use fewer levels"));
         }
         let inner = span.start + open + 1..span.end - 1;
         let mut members = Vec::new();
@@ -91,7 +91,7 @@ impl<'a> Parser<'a> {
                 return Err(self.error(
                     Kind::Syntax,
                     &part,
-                    "nothing between commas",
+                    "there is nothing between two commas",
                     expected,
                     hint,
                 ));
@@ -114,7 +114,7 @@ impl<'a> Parser<'a> {
         }
         let hint = match closest(text, &Level::NAMES) {
             Some(meant) => format!("did you mean `{meant}`?"),
-            None => "a file of this name is written with `./` before it".to_owned(),
+            None => "for a file of this name, write `./` before it".to_owned(),
         };
         let message = format!("there is no array `{text}`");
         Err(self.error(Kind::UnknownValue, word, message, one_of(&Level::NAMES), hint))
@@ -133,7 +133,7 @@ impl<'a> Parser<'a> {
                 '(' => depth += 1,
                 ')' if depth == 1 && i + 1 < text.len() => {
                     let after = span.start + i + 1..span.end;
-                    let (message, hint) = ("more after the array's end", "remove it");
+                    let (message, hint) = ("there is text after the end of the array", "remove it");
                     return Err(self.error(Kind::Syntax, &after, message, "nothing", hint));
                 }
                 ')' => depth = depth.saturating_sub(1),
@@ -144,7 +144,7 @@ impl<'a> Parser<'a> {
             return Ok(());
         }
         let message = "the parenthesis is not closed";
-        let hint = "an array is written `raid5(sim:ssd-m*4, chunk=64KiB)`";
+        let hint = "write an array as `raid5(sim:ssd-m*4, chunk=64KiB)`";
         Err(self.error(Kind::Syntax, &(opened..opened + 1), message, "`)` at the end", hint))
     }
 
@@ -182,12 +182,12 @@ impl<'a> Parser<'a> {
         } else if let Some(name) = text.strip_prefix("sim:").filter(|n| !n.is_empty()) {
             MemberTarget::Drive(name.to_owned())
         } else {
-            let message = format!("`{}` is no member of an array", self.text(&whole));
+            let message = format!("`{}` cannot be a member of an array", self.text(&whole));
             let hint = match text.split_once(':') {
                 None if !text.is_empty() && !text.contains('/') => {
-                    format!("a modelled drive is written `sim:{text}`")
+                    format!("write a modelled drive as `sim:{text}`")
                 }
-                _ => "members are modelled drives; `assay devices` lists them".to_owned(),
+                _ => "use modelled drives as members; `assay devices` lists them".to_owned(),
             };
             let expected = "`sim:NAME`, `sim:FILE.toml` or an array, then `*N` or `@CONTROLLER`";
             return Err(self.error(Kind::UnknownValue, &whole, message, expected, hint));
@@ -197,7 +197,7 @@ impl<'a> Parser<'a> {
     }
 
     fn twice(&self, span: &Range<usize>, what: &str) -> Box<Diagnostic> {
-        let message = format!("{what} twice");
+        let message = format!("{what} is given twice");
         self.error(Kind::Impossible, span, message, "one", "remove one of the two")
     }
 
@@ -208,11 +208,17 @@ impl<'a> Parser<'a> {
             Ok(n) if range.contains(&n) => Ok(n),
             Ok(n) => {
                 let message = format!("{n} {of} are out of range");
-                Err(self.error(Kind::OutOfRange, span, message, expected, "take another number"))
+                Err(self.error(
+                    Kind::OutOfRange,
+                    span,
+                    message,
+                    expected,
+                    "use a number within the range",
+                ))
             }
             Err(_) => {
-                let message = format!("`{text}` is no number of {of}");
-                let hint = "a number without unit, e.g. `sim:ssd-m*4` or `failed=1`";
+                let message = format!("`{text}` is not a number of {of}");
+                let hint = "write a number without a unit, e.g. `sim:ssd-m*4` or `failed=1`";
                 Err(self.error(Kind::WrongType, span, message, expected, hint))
             }
         }
@@ -265,7 +271,7 @@ impl<'a> Parser<'a> {
         }
         let message = format!("`chunk` = {chunk} is out of range");
         let expected = "a multiple of 512B up to 16MiB";
-        Err(self.error(Kind::OutOfRange, span, message, expected, "64KiB is the usual one"))
+        Err(self.error(Kind::OutOfRange, span, message, expected, "use e.g. 64KiB, the usual size"))
     }
 
     fn rebuild(&self, span: &Range<usize>) -> Decoded<Rebuild> {
@@ -274,9 +280,9 @@ impl<'a> Parser<'a> {
             return Ok(Rebuild::Idle);
         }
         units::rate(text).map(Rebuild::Rate).ok_or_else(|| {
-            let message = format!("`{text}` is no way to rebuild");
+            let message = format!("`{text}` is not a way to rebuild");
             let expected = "a rate such as `50MB/s`, or `idle`";
-            let hint = "`idle` rebuilds while no request of the host is there";
+            let hint = "with `idle`, the array rebuilds while there is no request of the host";
             self.error(Kind::BadUnit, span, message, expected, hint)
         })
     }
@@ -291,25 +297,26 @@ impl<'a> Parser<'a> {
     ) -> Decoded<ArraySpec> {
         let (n, least, name) = (members.len(), level.members_min(), level.name());
         if n < least || n > MEMBERS_MAX {
-            let message = format!("a {name} of {n} member{}", if n == 1 { "" } else { "s" });
+            let message =
+                format!("a {name} cannot have {n} member{}", if n == 1 { "" } else { "s" });
             let expected = format!("{least} to {MEMBERS_MAX} members");
-            let hint = format!("`{name}(sim:ssd-m*{least})` has enough");
+            let hint = format!("write e.g. `{name}(sim:ssd-m*{least})`");
             return Err(self.error(Kind::OutOfRange, word, message, expected, hint));
         }
         let drives: usize = members.iter().map(MemberSpec::drives).sum();
         if drives > DRIVES_MAX {
-            let message = format!("an array of {drives} drives");
+            let message = format!("the array has {drives} drives, too many");
             let expected = format!("at most {DRIVES_MAX} in all");
-            let hint = "nest fewer arrays: members count with their own members";
+            let hint = "nest fewer arrays: the drives of all nested arrays count";
             return Err(self.error(Kind::OutOfRange, word, message, expected, hint));
         }
         if level.is_paired() && n % 2 == 1 {
-            let message = format!("a {name} of {n} members");
-            let hint = format!("{} or {} members make pairs", n - 1, n + 1);
+            let message = format!("a {name} cannot have {n} members");
+            let hint = format!("use {} or {} members: they form pairs", n - 1, n + 1);
             return Err(self.error(Kind::Impossible, word, message, "an even number", hint));
         }
         if let (false, Some((_, span))) = (level.has_chunks(), &options.chunk) {
-            let hint = "remove `chunk`, or take `raid10`";
+            let hint = "remove `chunk`, or use `raid10`";
             let message = format!("a {name} has no chunks");
             return Err(self.error(Kind::Impossible, span, message, "a striped level", hint));
         }
@@ -317,15 +324,21 @@ impl<'a> Parser<'a> {
         if let Some((failed, span)) = options.failed.as_ref().filter(|(f, _)| *f as usize > most) {
             let message = format!("a {name} of {n} members does not survive {failed} failures");
             let expected = format!("at most {most}");
-            let hint = "with more, data is lost and there is nothing to measure";
+            let hint = "lower `failed`: with more failures the array loses data";
             return Err(self.error(Kind::Impossible, span, message, expected, hint));
         }
         let after = options.fail_at.as_ref().map(|(_, s)| ("fail_at", s));
         let after = after.or(options.rebuild.as_ref().map(|(_, s)| ("rebuild", s)));
         if let (Some((key, span)), None) = (after, &options.failed) {
-            let message = format!("`{key}`, but no member fails");
+            let message = format!("`{key}` is given, but no member fails");
             let hint = "add `failed=1`";
-            return Err(self.error(Kind::Impossible, span, message, "`failed` beside it", hint));
+            return Err(self.error(
+                Kind::Impossible,
+                span,
+                message,
+                "`failed` in the same array",
+                hint,
+            ));
         }
         Ok(ArraySpec {
             level,

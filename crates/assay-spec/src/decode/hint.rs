@@ -29,16 +29,18 @@ pub(super) fn syntax(message: &str, found: &str) -> String {
         text if has("invalid boolean") => {
             let small = text.to_lowercase();
             return match small.as_str() {
-                "true" | "false" => format!("in small letters: `{small}`"),
+                "true" | "false" => format!("write it in small letters: `{small}`"),
                 _ => format!("put it in quotes: `\"{text}\"`"),
             };
         }
-        _ if has("escape") => "a backslash is written `\\\\`, or the string in single quotes",
+        _ if has("escape") => "write a backslash as `\\\\`, or put the string in single quotes",
         _ if has("string") => "close the string with the quote it began with, on the same line",
         _ if has("unclosed") => "close what was opened, or remove the bracket that opens it",
-        _ if has("duplicate") => "it stands there already: remove one of the two, or rename it",
-        _ if has("key with no value") => "a line is `key = value`",
-        _ if has("unexpected key") => "one `key = value` a line; a list or table needs a comma",
+        _ if has("duplicate") => "remove one of the two, or rename it: this key exists already",
+        _ if has("key with no value") => "write a line as `key = value`",
+        _ if has("unexpected key") => {
+            "write one `key = value` on each line, and commas between the items of a list or table"
+        }
         _ if has("missing comma") => "add the comma, or close the list before this",
         _ if has("leading zero") => "write the number without the zero in front",
         _ => "look here and on the line before for a missing quote, bracket or `=`",
@@ -130,7 +132,7 @@ pub(super) fn retyped(key: &str, value: &DeValue<'_>, written: &str, wanted: Wan
 pub(super) fn nearest(key: &str, n: f64, range: RangeInclusive<f64>) -> String {
     let (low, high) = (*range.start(), *range.end());
     let near = if n.is_nan() { low } else { n.max(low).min(high) };
-    let hint = format!("the nearest that can be is `{key} = {near}`");
+    let hint = format!("the nearest possible value is `{key} = {near}`");
     // A user who writes 70 where a share is wanted means per cent.
     let per_cent = high <= 1.0 && n > 1.0 && (low..=high).contains(&(n / 100.0));
     if per_cent { format!("{n} % is written `{key} = \"{n}%\"`; {hint}") } else { hint }
@@ -140,8 +142,8 @@ pub(super) fn nearest(key: &str, n: f64, range: RangeInclusive<f64>) -> String {
 pub(super) fn quantity(text: &str) -> &'static str {
     match text.trim() {
         "" => "write a number and its unit between the quotes",
-        t if t.starts_with('-') => "nothing is smaller than 0; remove the sign",
-        t if t.contains(',') => "decimals have a point: `1.5GiB`",
+        t if t.starts_with('-') => "remove the sign: the value cannot be negative",
+        t if t.contains(',') => "write decimals with a point: `1.5GiB`",
         _ => "write the number first, then its unit",
     }
 }

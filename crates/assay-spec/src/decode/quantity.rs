@@ -33,7 +33,7 @@ pub fn quantity<T: FromStr<Err = QuantityError>>(
         QuantityError::TooLarge => {
             let message = format!("`{key}` is too large");
             let e = source.error(Kind::OutOfRange, span, message, "less than 2^63");
-            with_hint(e, "2^63 bytes are 8388608TiB, 2^63 ns are 292 years: is it the right unit?")
+            with_hint(e, "check the unit: 2^63 bytes are 8388608TiB, and 2^63 ns are 292 years")
         }
     })
 }

@@ -179,7 +179,7 @@ impl<'a> Section<'a> {
             e.place = None;
         }
         match self.misspelt(key) {
-            Some(typo) => with_hint(e, format!("`{typo}` is there; did you mean `{key}`?")),
+            Some(typo) => with_hint(e, format!("the file has `{typo}`; did you mean `{key}`?")),
             None => with_hint(e, hint::missing(key, wanted)),
         }
     }
@@ -326,7 +326,7 @@ impl<'a> Section<'a> {
         let message = format!("`{key}` = {value} is out of range");
         let expected = format!("at most {most}");
         let e = self.error(Kind::OutOfRange, self.span_of(key), message, expected);
-        Err(with_hint(e, format!("the nearest that can be is `{key} = \"{most}\"`")))
+        Err(with_hint(e, format!("the nearest possible value is `{key} = \"{most}\"`")))
     }
 
     fn quantity<T: FromStr<Err = QuantityError>>(
@@ -381,7 +381,7 @@ impl<'a> Section<'a> {
                 );
                 Err(match closest(&word, words) {
                     Some(meant) => with_hint(e, format!("did you mean `{meant}`?")),
-                    None => with_hint(e, "take one of these; docs/spec.md says what each does"),
+                    None => with_hint(e, "use one of these; docs/spec.md describes each"),
                 })
             }
         }
@@ -460,10 +460,10 @@ impl<'a> Section<'a> {
     pub fn finish(self) -> Decoded<()> {
         let Some(unknown) = self.entries.iter().find(|e| !e.taken) else { return Ok(()) };
         if let Some((key, with)) = self.elsewhere.iter().find(|(key, _)| *key == unknown.key) {
-            let message = format!("`{key}` goes with {with} only");
+            let message = format!("`{key}` is only allowed with {with}");
             let span = unknown.key_span.clone();
             let e = self.source.error(Kind::UnknownKey, span, message, one_of(&self.known));
-            return Err(with_hint(e, format!("remove `{key}`, or take {with}")));
+            return Err(with_hint(e, format!("remove `{key}`, or use {with}")));
         }
         let e = self.source.error(
             Kind::UnknownKey,
@@ -473,7 +473,7 @@ impl<'a> Section<'a> {
         );
         Err(match closest(&unknown.key, &self.known) {
             Some(meant) => with_hint(e, format!("did you mean `{meant}`?")),
-            None => with_hint(e, "remove it: a key that nobody reads would change nothing"),
+            None => with_hint(e, "remove it: assay does not know this key"),
         })
     }
 }

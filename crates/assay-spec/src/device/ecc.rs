@@ -41,9 +41,15 @@ pub(super) fn decode(top: &mut Section<'_>, values: &mut Values) -> Decoded<Opti
         retries: values.count(&mut s, "ecc", "retries", 0..101)?,
     };
     if u64::from(spec.corrects) >= spec.codeword.0 * 8 {
-        let message = format!("{} wrong bits are all that {} has", spec.corrects, spec.codeword);
+        let message = format!(
+            "a code that corrects {} bits corrects every bit of a codeword of {}",
+            spec.corrects, spec.codeword
+        );
         let e = s.error(Kind::Impossible, s.key_span_of("corrects"), message, "");
-        return Err(with_hint(e, "codes put about a hundredth of the bits right"));
+        return Err(with_hint(
+            e,
+            "lower `ecc.corrects`: codes correct about a hundredth of the bits",
+        ));
     }
     if spec.worn < spec.fresh {
         let message = format!(
@@ -51,7 +57,7 @@ pub(super) fn decode(top: &mut Section<'_>, values: &mut Values) -> Decoded<Opti
             spec.worn, spec.fresh
         );
         let e = s.error(Kind::Impossible, s.key_span_of("worn"), message, "");
-        return Err(with_hint(e, "raise `ecc.worn` to `ecc.fresh` at least"));
+        return Err(with_hint(e, "raise `ecc.worn` to at least `ecc.fresh`"));
     }
     s.finish()?;
     Ok(Some(spec))

@@ -37,9 +37,12 @@ pub(super) fn decode(top: &mut Section<'_>, values: &mut Values) -> Decoded<Opti
     // The endurance of a block lies at most six deviations below the mean.
     let most = 99_u32.saturating_sub(6 * spread);
     if used > most {
-        let message = format!("blocks that differ by {spread} % may be worn before {used} %");
+        let message = format!(
+            "with a spread of {spread} %, some blocks may be worn out before {used} % of their \
+             life is used"
+        );
         let e = s.error(Kind::Impossible, s.key_span_of("used"), message, "");
-        return Err(with_hint(e, format!("lower `used` to {most} at most, or `spread`")));
+        return Err(with_hint(e, format!("lower `used` to at most {most}, or lower `spread`")));
     }
     s.finish()?;
     Ok(Some(EnduranceSpec { cycles, spread, spare_blocks, used }))

@@ -33,7 +33,8 @@ pub(super) fn decode(
     let save_map_every = values.optional(ftl, "save_map_every", None, size)?;
     let map_cache = values.optional(ftl, "map_cache", None, size)?;
     if map_cache.is_some() && save_map_every.is_some() {
-        let message = "a map that is on flash is not saved there once more";
+        let message = "a map that is kept on flash (`map_cache`) is not saved as a whole \
+                       (`save_map_every`)";
         let span = ftl.key_span_of("save_map_every");
         let e = ftl.error(Kind::Impossible, span, message, "");
         return Err(with_hint(e, "leave out `map_cache` or `save_map_every`"));
@@ -69,18 +70,22 @@ pub(super) fn check(top: &Section<'_>, spec: &SsdSpec, capacity: Bytes) -> Decod
         Err(with_hint(e, hint))
     };
     if matches!(spec.buffer, BufferSpec::Registers) {
-        let message = "without a buffer a page that waits for its entry has no place".to_owned();
-        return impossible(message, "take a `buffer` of kind `dram`, or leave out `ftl.map_cache`");
+        let message =
+            "without a buffer, a page that waits for its map entry has no place".to_owned();
+        return impossible(message, "use a `buffer` of kind `dram`, or leave out `ftl.map_cache`");
     }
     let Some(least) = least_map_cache(spec, capacity) else {
-        let message = "with no spare pages every page of the map makes others due".to_owned();
+        let message = "without spare pages, each write of a map page would make writes of other \
+                       map pages necessary"
+            .to_owned();
         return impossible(message, "raise `nand.blocks_per_plane`, or leave out `ftl.map_cache`");
     };
     if cache < least {
         let message = format!(
-            "with {cache} of entries, pages moved to write the map would change more of it"
+            "with a map cache of {cache}, writing a map page would change more map entries than it \
+             saves"
         );
-        let hint = format!("raise `ftl.map_cache` to {least} at least, or lower `capacity`");
+        let hint = format!("raise `ftl.map_cache` to at least {least}, or lower `capacity`");
         return impossible(message, &hint);
     }
     Ok(())
@@ -130,11 +135,11 @@ mod tests {
         // A page of 4 KiB holds 1024 entries.
         assert_eq!(map.map_pages(Bytes(4096), 3000), 3);
         let refused = with("4KiB", "").unwrap_err();
-        let (_, least) = refused.split_once("`ftl.map_cache` to ").expect("it says how much");
-        let least = least.split_once(" at least").expect("of it").0.to_owned();
+        let (_, least) = refused.split_once("`ftl.map_cache` to at least ").expect("least");
+        let least = least.split_once(',').expect("of it").0.to_owned();
         assert!(with(&least, "").is_ok(), "{least}");
         let twice = with("16MiB", "save_map_every = { value = \"1MiB\", assumed = \"a test\" }\n");
-        assert!(twice.unwrap_err().contains("is not saved there once more"));
+        assert!(twice.unwrap_err().contains("is not saved as a whole"));
         let spec = with("16MiB", "").expect("enough");
         // A capacity that takes all flash beyond the layer's own overhead leaves no spare pages.
         let full = spec.nand.raw() - overhead(&spec, Bytes::ZERO);

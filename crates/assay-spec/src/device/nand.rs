@@ -158,11 +158,11 @@ pub(super) fn decode(top: &mut Section<'_>, values: &mut Values) -> Decoded<Nand
     };
     check_programs(&s, &spec)?;
     if spec.page > Bytes::MIB || !spec.page.0.is_power_of_two() {
-        let message = format!("a page of {} cannot be", spec.page);
+        let message = format!("a page cannot have {}", spec.page);
         let expected = "a power of two from 512B to 1MiB";
         let near = Bytes(spec.page.0.min(1 << 20).next_power_of_two());
         let e = s.error(Kind::OutOfRange, s.span_of("page"), message, expected);
-        return Err(with_hint(e, format!("a page that can be is `{near}`")));
+        return Err(with_hint(e, format!("the nearest possible page is `{near}`")));
     }
     s.finish()?;
     Ok(spec)
@@ -215,7 +215,8 @@ fn check_programs(s: &Section<'_>, spec: &NandSpec) -> Decoded<()> {
     let Some(slc) = spec.slc else { return Ok(()) };
     if !program.is_multiple_of(slc.bits) {
         let message = format!("{} bits of a cell do not divide a program of {program}", slc.bits);
-        let hint = "one program writes all bits of its cells: `pages_per_program` is a multiple";
+        let hint = "use a `pages_per_program` that is a multiple of the bits of a cell: one \
+                    program writes all of them";
         return impossible("bits", message, hint);
     }
     Ok(())
@@ -284,7 +285,7 @@ mod tests {
         let text = text.replace("[nand]\n", &format!("[nand]\n{keys}"));
         let in_place = DeviceSpec::parse(Source { file: "drive.toml", text: &text });
         let in_place = in_place.map(|_| ()).expect_err("in place").to_string();
-        assert!(in_place.contains("is not left for reads"), "{in_place}");
+        assert!(in_place.contains("does not suspend writes for reads"), "{in_place}");
         let never = suspend(&[all[0], all[1], ("suspensions", "0")]).expect_err("never");
         assert!(never.contains("suspensions"), "{never}");
     }

@@ -29,7 +29,7 @@ pub(super) fn decode(top: &mut Section<'_>, values: &mut Values) -> Decoded<Opti
         if each > MOST {
             let message = format!("`power.{key}` is more than a joule for one operation");
             let e = s.error(Kind::OutOfRange, s.span_of(key), message, "at most `1J`");
-            return Err(with_hint(e, "is it the right unit? A page takes some microjoules"));
+            return Err(with_hint(e, "check the unit: a page takes some microjoules"));
         }
         Ok(each)
     };

@@ -35,7 +35,7 @@ pub(super) fn decode(top: &mut Section<'_>, values: &mut Values) -> Decoded<Opti
     let fixed = values.optional(&mut s, "fixed", Bytes::ZERO, of)?;
     let fold_after = values.time(&mut s, "slc", "fold_after")?;
     if fixed > size {
-        let message = format!("of a cache of {size} at most, {fixed} cannot be fixed");
+        let message = format!("the fixed part, {fixed}, is larger than the whole cache of {size}");
         let e = s.error(Kind::Impossible, s.key_span_of("fixed"), message, "");
         return Err(with_hint(e, "lower `fixed`, or raise `size`"));
     }

@@ -50,17 +50,26 @@ pub(super) fn decode(
         Err(with_hint(s.error(Kind::Impossible, s.key_span_of(key), message, ""), hint))
     };
     if spec.resume >= spec.limit {
-        let message = format!("at {} °C it would be throttled and not", spec.resume);
+        let message = format!(
+            "at {} °C the drive would both stop and resume: `resume` is not below `limit`",
+            spec.resume
+        );
         return impossible("resume", message, "lower `thermal.resume` below `thermal.limit`");
     }
     let idle = spec.ambient + spec.resistance * power.idle.as_f64();
     if idle >= spec.resume {
-        let message = format!("a drive that does nothing is {idle:.1} °C warm, and never resumes");
+        let message =
+            format!("an idle drive has {idle:.1} °C, so it never cools down to `thermal.resume`");
         return impossible("resume", message, "raise `thermal.resume`, or lower `power.idle`");
     }
     if spec.power.0 < power.idle.0 + LEAST.0 {
-        let message = "what it always draws leaves nothing for it to do when throttled".to_owned();
-        return impossible("power", message, "raise `thermal.power` above `power.idle`, by 1mW");
+        let message =
+            "`power.idle` leaves no power for work when the drive is throttled".to_owned();
+        return impossible(
+            "power",
+            message,
+            "raise `thermal.power` to at least 1mW above `power.idle`",
+        );
     }
     let throttled = spec.ambient + spec.resistance * spec.power.as_f64();
     if throttled >= spec.limit {
@@ -107,9 +116,9 @@ mod tests {
         let spec = with(&power, "80", "70.5", "\"2W\"").expect("it can").expect("it is there");
         assert_eq!((spec.limit, spec.resume, spec.power), (80.0, 70.5, Microwatts(2_000_000)));
         for (power, limit, resume, throttled, said) in [
-            (&*power, "80", "80", "\"2W\"", "throttled and not"),
-            (&power, "80", "35", "\"2W\"", "35.0 °C warm"),
-            (&power, "80", "70", "\"1W\"", "always draws"),
+            (&*power, "80", "80", "\"2W\"", "both stop and resume"),
+            (&power, "80", "35", "\"2W\"", "35.0 °C, so"),
+            (&power, "80", "70", "\"1W\"", "leaves no power for work"),
             (&power, "80", "70", "\"5.5W\"", "80.0 °C warm"),
             ("", "80", "70", "\"2W\"", "`[power]`"),
         ] {

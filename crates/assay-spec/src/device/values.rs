@@ -24,7 +24,7 @@ fn open_table<'a>(section: &mut Section<'a>, key: &'static str) -> Decoded<Secti
         };
         let value = written.filter(|w| !w.contains('\n')).unwrap_or("…");
         let hint = format!(
-            "every value says where it is from: `{key} = {{ value = {value}, assumed = \"why\" }}`"
+            "give the origin of the value: `{key} = {{ value = {value}, assumed = \"why\" }}`"
         );
         with_hint(e, hint)
     })
@@ -118,7 +118,7 @@ impl Values {
                 },
                 "exactly one of `source`, `derived`, `assumed`",
             );
-            return Err(with_hint(e, "a value without a source cannot be checked by anyone"));
+            return Err(with_hint(e, "add the origin: without it nobody can check the value"));
         }
         let from_claim = from_claim::decode(&mut inner, "from_claim")?;
         let span = inner.span_of("value");
@@ -151,7 +151,7 @@ impl Values {
         self.take(s, path, key, |inner| {
             let value = inner.time("value")?;
             // No time in a drive is longer, and sums of a few times stay far from overflow.
-            let hint = "nothing in a drive takes longer: is it the right unit?";
+            let hint = "check the unit: nothing in a drive takes longer";
             let is_in = value <= Nanos::from_secs(60);
             within(inner, value, is_in, &dotted(path, key), "at most 60s", hint)
         })
@@ -165,7 +165,7 @@ impl Values {
     ) -> Decoded<Bytes> {
         self.take(s, path, key, |inner| {
             let value = inner.size("value")?;
-            let hint = "the nearest that can be is `value = \"512B\"`";
+            let hint = "the nearest possible value is `value = \"512B\"`";
             within(inner, value, value >= Bytes(512), &dotted(path, key), "at least 512B", hint)
         })
     }
@@ -225,7 +225,7 @@ impl Values {
             units::rate(&text).ok_or_else(|| {
                 let message = format!("`{text}` is not a rate");
                 let e = inner.error(Kind::BadUnit, span, message, "a rate such as `300MB/s`");
-                with_hint(e, "a size above 0 and `/s` behind it; MB is 10^6 bytes, MiB 2^20")
+                with_hint(e, "write a size above 0, then `/s`; MB is 10^6 bytes, MiB is 2^20")
             })
         })
     }
@@ -241,9 +241,9 @@ impl Values {
         self.take(s, path, key, |inner| {
             let (text, span) = inner.string_at("value")?;
             text.parse().map_err(|_| {
-                let message = format!("`{}` = `{text}` is no such quantity", dotted(path, key));
+                let message = format!("`{}` = `{text}` is not such a quantity", dotted(path, key));
                 let e = inner.error(Kind::BadUnit, span, message, expected);
-                with_hint(e, "a number and its unit, without a sign")
+                with_hint(e, "write a number and its unit, without a sign")
             })
         })
     }

@@ -64,7 +64,7 @@ fn decode_rate(
     let burst =
         values.optional(&mut s, "burst", baseline, |values, s, key| get(values, s, path, key))?;
     if burst < baseline {
-        let message = "a burst that is slower than the baseline is none".to_owned();
+        let message = "the burst is slower than the baseline".to_owned();
         let e = s.error(Kind::Impossible, s.key_span_of("burst"), message, "");
         return Err(with_hint(e, format!("raise `{path}.burst`, or leave it out")));
     }

@@ -110,7 +110,7 @@ fn zone(take: Take<'_>, sparing: &Sparing, heads: u64) -> Result<ZoneSpec, Impor
     let line = take.block.line;
     let cylinders = last.checked_sub(first_cylinder).map(|n| n + 1);
     let Some(cylinders) = cylinders else {
-        return Err(take.error(line, "the zone ends before it begins"));
+        return Err(take.error(line, "the last cylinder of the zone is before the first"));
     };
     let mut slips = take.wholes("slips", SECTORS)?;
     slips.sort_unstable();

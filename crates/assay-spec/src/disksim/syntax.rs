@@ -144,7 +144,7 @@ impl Reader<'_> {
 
     fn value(&mut self, depth: usize) -> Result<Value, ImportError> {
         if depth > DEPTH {
-            return Err(self.error("nested too deep"));
+            return Err(self.error("blocks are nested too deeply"));
         }
         self.skip();
         let line = self.line;

@@ -43,7 +43,10 @@ impl<'a> Take<'a> {
             What::Block(block) => Ok(Take { file: self.file, block }),
             What::Text(text) if text.starts_with("source ") => {
                 let file = text.trim_start_matches("source ");
-                Err(self.error(value.line, format!("`{name}` stands in another file, `{file}`")))
+                Err(self.error(
+                    value.line,
+                    format!("`{name}` is in another file, `{file}`; assay reads only this one"),
+                ))
             }
             _ => Err(self.error(value.line, format!("`{name}` is not a block"))),
         }

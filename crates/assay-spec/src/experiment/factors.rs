@@ -116,7 +116,7 @@ impl Factors {
             }
         }
         let keeps = |levels: &Vec<usize>, text: &String| nearest[text.as_str()].1 == levels;
-        let same = || "the same target as another combination".to_owned();
+        let same = || "its target is the same as that of another combination".to_owned();
         let kept: Vec<bool> = all
             .iter()
             .zip(&targets)

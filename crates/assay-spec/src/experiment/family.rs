@@ -55,10 +55,11 @@ fn check_lists(section: &Section<'_>, lists: &[List<'_>], name: &str) -> Decoded
         if items.is_empty() {
             let message = format!("the list of `{key}` is empty");
             let e = section.error(Kind::MissingKey, span.clone(), message, "at least one value");
-            return Err(with_hint(e, "each value of a list makes a workload"));
+            return Err(with_hint(e, "add a value: each value of the list makes one workload"));
         }
         if section.has("name") && !name.contains(&placeholder(key)) {
-            let message = format!("a list of `{key}` makes several workloads of one name");
+            let message =
+                format!("a list of `{key}` makes several workloads, and they have the same name");
             let expected = format!("`{{{key}}}` in the name, for the value");
             let e = section.error(Kind::Impossible, span.clone(), message, expected);
             let start = if name.is_empty() { "rnd-rd" } else { name };
@@ -72,7 +73,10 @@ fn check_lists(section: &Section<'_>, lists: &[List<'_>], name: &str) -> Decoded
         let message = "the lists make too many workloads";
         let expected = format!("at most {MOST} workloads together");
         let e = section.error(Kind::OutOfRange, list.span.clone(), message, expected);
-        return Err(with_hint(e, "of several lists every combination is made: shorten one"));
+        return Err(with_hint(
+            e,
+            "shorten a list: every combination of the lists' values makes a workload",
+        ));
     }
     Ok(())
 }
@@ -81,9 +85,9 @@ fn check_placeholders(section: &Section<'_>, lists: &[List<'_>], name: &str) -> 
     let free = |key: &&&str| lists.iter().all(|list| list.key != **key);
     let lone = KEYS.iter().filter(free).find(|key| name.contains(&placeholder(key)));
     let Some(key) = lone else { return Ok(()) };
-    let message = format!("`{{{key}}}` in the name, and no list of `{key}`");
+    let message = format!("the name has `{{{key}}}`, but there is no list of `{key}`");
     let span = section.span_of("name");
-    let e = section.error(Kind::Impossible, span, message, "a name, or a list beside it");
+    let e = section.error(Kind::Impossible, span, message, "a name without it, or such a list");
     let example = match *key {
         "range" => "[\"1GiB\", \"8GiB\"]",
         "step" => "[\"4KiB\", \"64KiB\"]",
@@ -94,15 +98,16 @@ fn check_placeholders(section: &Section<'_>, lists: &[List<'_>], name: &str) -> 
         "clients" => "[50, 100]",
         _ => "[0.0, 0.5, 1.0]",
     };
-    Err(with_hint(e, format!("it stands for the values of a list, e.g. `{key} = {example}`")))
+    let hint = "remove it from the name, or add the list of its values";
+    Err(with_hint(e, format!("{hint}, e.g. `{key} = {example}`")))
 }
 
 /// Reports a list in a part of a workload. Lists make families of whole workloads only.
 pub(super) fn refuse_lists(part: &Section<'_>) -> Decoded<()> {
     let Some(list) = part.lists(KEYS).into_iter().next() else { return Ok(()) };
-    let message = format!("a list of `{}` in a part of a workload", list.key);
+    let message = format!("a part of a workload cannot have a list of `{}`", list.key);
     let e = part.error(Kind::WrongType, list.span, message, "one value");
-    Err(with_hint(e, "a list stands in the workload itself and makes one workload of each value"))
+    Err(with_hint(e, "move the list to the workload itself: it makes one workload for each value"))
 }
 
 /// Returns a value as a part of a name.

@@ -278,9 +278,12 @@ fn records(s: &mut Section<'_>, operation: Operation) -> Decoded<Records> {
     let length_at = s.span_of("length");
     let length = s.size("length")?;
     if length < record || !length.is_multiple_of(record) {
-        let message = format!("a file of {length} in records of {record}");
+        let message = format!("a file of {length} is not a whole number of records of {record}");
         let e = s.error(Kind::Impossible, length_at, message, "whole records, at least one");
-        return Err(with_hint(e, "`length` is the file's, `size` a record's"));
+        return Err(with_hint(
+            e,
+            "change `length`, the size of the file, or `size`, the size of a record",
+        ));
     }
     let sync = match s.optional_choice("sync", &["end", "start", "each", "never"])? {
         Some(1) => Sync::Start,
@@ -309,7 +312,10 @@ fn block(s: &mut Section<'_>) -> Decoded<Bytes> {
     }
     let message = format!("`size` = {size} is out of range");
     let e = s.error(Kind::OutOfRange, at, message, "a multiple of 512B up to 64MiB");
-    Err(with_hint(e, "4KiB is a page of memory and the usual block of a file system"))
+    Err(with_hint(
+        e,
+        "use e.g. 4KiB, the size of a memory page and the usual block of a file system",
+    ))
 }
 
 fn clients(s: &mut Section<'_>) -> Decoded<Clients> {
@@ -318,7 +324,7 @@ fn clients(s: &mut Section<'_>) -> Decoded<Clients> {
     let Some(rate) = units::rate(&text) else {
         let message = format!("`{text}` is not a rate");
         let e = s.error(Kind::BadUnit, span, message, "bytes a second, e.g. `1MB/s`");
-        return Err(with_hint(e, "it is what each client wants to read"));
+        return Err(with_hint(e, "write the rate at which each client shall read"));
     };
     let record = block(s)?;
     let length = s.size("length")?;
@@ -350,9 +356,12 @@ fn checkouts(s: &mut Section<'_>) -> Decoded<Checkouts> {
     let history = match s.optional_string("repository")? {
         Some((path, span)) => {
             if !path.starts_with('/') {
-                let message = format!("`{path}` is no absolute path");
+                let message = format!("`{path}` is not an absolute path");
                 let e = s.error(Kind::OutOfRange, span, message, "a path that begins with `/`");
-                return Err(with_hint(e, "`assay run FILE --repo PATH` takes any path"));
+                return Err(with_hint(
+                    e,
+                    "write an absolute path, or give any path with `assay run FILE --repo PATH`",
+                ));
             }
             // The file may also describe a history to make for runs without a repository.
             if s.has("files") {

@@ -94,8 +94,9 @@ pub(super) fn decode_all(top: &mut Section<'_>) -> Decoded<Vec<HostVariant>> {
                 Some(name) => format!("two hosts are called `{name}`"),
                 None => "two hosts have no name".to_owned(),
             };
-            let e = s.error(Kind::Impossible, span, message, "another name");
-            let hint = "cells are told apart by it: `NAME/TARGET`; one host at most has none";
+            let e = s.error(Kind::Impossible, span, message, "a unique name");
+            let hint = "give each host its own name (at most one may have none): cells are named \
+                        `NAME/TARGET`";
             return Err(with_hint(e, hint));
         }
         let spec = decode(&mut s)?;
@@ -129,7 +130,9 @@ fn elevators(s: &mut Section<'_>) -> Decoded<Elevators> {
                 let e = s.error(Kind::UnknownValue, span, message, expected);
                 return Err(match closest(word, &ElevatorKind::NAMES) {
                     Some(meant) => with_hint(e, format!("did you mean `{meant}`?")),
-                    None => with_hint(e, "`assay explain elevators` says what each of them does"),
+                    None => {
+                        with_hint(e, "use one of these; `assay explain elevators` describes them")
+                    }
                 });
             };
             let kind = ElevatorKind::ALL[kind];
@@ -148,7 +151,11 @@ fn elevators(s: &mut Section<'_>) -> Decoded<Elevators> {
         other => {
             let message = format!("`elevator` is a value of type {}", other.type_str());
             let e = s.error(Kind::WrongType, span, message, one_of(&ElevatorKind::NAMES));
-            Err(with_hint(e, "or one for each kind of drive: `{ ssd = \"noop\", hdd = \"cfq\" }`"))
+            Err(with_hint(
+                e,
+                "write one elevator, or one for each kind of drive: `{ ssd = \"noop\", hdd = \
+                 \"cfq\" }`",
+            ))
         }
     }
 }

@@ -235,10 +235,12 @@ fn decode_amount(s: &mut Section<'_>) -> Decoded<Amount> {
             let mut typos = meant.filter_map(|key| Some((s.misspelt(key)?, key)));
             return Err(match typos.next().filter(|_| amounts.is_empty()) {
                 Some((typo, key)) => {
-                    with_hint(e, format!("`{typo}` is there; did you mean `{key}`?"))
+                    with_hint(e, format!("the phase has `{typo}`; did you mean `{key}`?"))
                 }
                 None if amounts.is_empty() => with_hint(e, "add e.g. `time = \"10s\"`"),
-                None => with_hint(e, "keep the one that shall end the phase, remove the others"),
+                None => {
+                    with_hint(e, "keep the key that shall end the phase, and remove the others")
+                }
             });
         }
     };
@@ -260,7 +262,7 @@ fn decode_steady(s: &mut Section<'_>) -> Decoded<SteadyRule> {
     if rule.round == Nanos::ZERO {
         let span = s.span_of("round");
         let e = s.error(Kind::OutOfRange, span, "a round takes no time", "more than nothing");
-        return Err(with_hint(e, "SNIA's rounds are a minute long: `round = \"60s\"`"));
+        return Err(with_hint(e, "use e.g. the minute of SNIA's rounds: `round = \"60s\"`"));
     }
     if rule.limit < rule.window {
         // The mark is on the key that the user wrote. The other one may be a default.
@@ -269,8 +271,8 @@ fn decode_steady(s: &mut Section<'_>) -> Decoded<SteadyRule> {
             "the phase ends after {} rounds, before the window of {} is full",
             rule.limit, rule.window
         );
-        let e = s.error(Kind::Impossible, s.span_of(at), message, "`limit` at least `window`");
-        let hint = "the rule holds over the last `window` rounds: with fewer it never can";
+        let e = s.error(Kind::Impossible, s.span_of(at), message, "a `limit` of at least `window`");
+        let hint = "raise `limit`, or lower `window`: the rule looks at the last `window` rounds";
         return Err(with_hint(e, hint));
     }
     Ok(rule)

@@ -170,7 +170,10 @@ fn decode_sizes(s: &mut Section<'_>) -> Decoded<Vec<(Bytes, f64)>> {
                 let message = format!("the weight of {key} is not a number from 1e-9 to 1e9");
                 let expected = "a weight, e.g. `\"8KiB\" = 30`";
                 let e = s.error(Kind::OutOfRange, at, message, expected);
-                return Err(with_hint(e, "leave out a size that shall not occur"));
+                return Err(with_hint(
+                    e,
+                    "leave out sizes that shall not occur, or give a weight in the range",
+                ));
             }
         }
     }
@@ -185,10 +188,13 @@ fn check_size(s: &Section<'_>, span: std::ops::Range<usize>, size: Bytes) -> Dec
     if size.0 >= 512 && size.is_multiple_of(Bytes(512)) && size <= Bytes::MIB * 64 {
         return Ok(());
     }
-    let message = format!("a request of {size} cannot be");
+    let message = format!("a request cannot have {size}");
     let e = s.error(Kind::OutOfRange, span, message, "a multiple of 512B up to 64MiB");
     let whole = Bytes(((size.0.min(64 << 20) + 256) / 512).max(1) * 512);
-    Err(with_hint(e, format!("drives have sectors of 512B; the nearest that can be is `{whole}`")))
+    Err(with_hint(
+        e,
+        format!("use e.g. `{whole}`, the nearest possible size: drives have sectors of 512B"),
+    ))
 }
 
 /// Takes `range = "1GiB..30GiB"`, `range = "1024MiB"` (from the start) or `range = "49%..51%"`.
@@ -202,7 +208,7 @@ fn decode_span(s: &mut Section<'_>) -> Decoded<Span> {
         let percent = |t: &str| t.strip_suffix('%')?.trim().parse::<u8>().ok();
         let both = percent(start).zip(percent(end)).filter(|(a, b)| a < b && *b <= 100);
         let Some(both) = both else {
-            let message = format!("`{text}` is no part of a target");
+            let message = format!("`{text}` is not a part of a target");
             let e = s.error(Kind::OutOfRange, at, message, "two percentages, e.g. `49%..51%`");
             return Err(with_hint(e, "whole numbers from 0 to 100, the smaller first"));
         };
@@ -226,7 +232,7 @@ fn decode_span(s: &mut Section<'_>) -> Decoded<Span> {
 fn empty_range(span: Span) -> String {
     match span.end {
         Some(end) if end < span.start => {
-            format!("START comes first: `{end}..{}`", span.start)
+            format!("write START before END: `{end}..{}`", span.start)
         }
         _ => "leave `range` out for the whole target".to_owned(),
     }
@@ -239,10 +245,10 @@ fn check(s: &Section<'_>, stream: &StreamSpec) -> Decoded<()> {
         let e = s.error(
             Kind::OutOfRange,
             s.span_of("step"),
-            format!("a step of {step} does not clear requests of {}", stream.max_size()),
+            format!("a step of {step} is shorter than requests of {}", stream.max_size()),
             "a multiple of 512B, at least the request size",
         );
-        return Err(with_hint(e, "for overlapping requests use a smaller `size`"));
+        return Err(with_hint(e, "use a larger `step`, or a smaller `size`"));
     }
     let length = stream.span.end.map(|end| end - stream.span.start);
     if length.is_some_and(|l| l < stream.max_size()) {
@@ -252,7 +258,8 @@ fn check(s: &Section<'_>, stream: &StreamSpec) -> Decoded<()> {
         return Err(with_hint(e, "make it longer, or leave `range` out for the whole target"));
     }
     if stream.fua && stream.read_share >= 1.0 {
-        let message = "reads survive nothing: with `read_share = 1` there is nothing to force";
+        let message = "`fua` forces writes to the medium, but with `read_share = 1` there are no \
+                       writes";
         let e = s.error(Kind::Impossible, s.key_span_of("fua"), message, "");
         return Err(with_hint(e, "leave `fua` out, or lower `read_share`"));
     }

@@ -45,8 +45,13 @@ fn one_host_or_several_with_names() {
 
     let twice = "[[host]]\nname = \"a\"\n[[host]]\nname = \"a\"\n";
     refused(hosts(twice), "two hosts are called `a`", "NAME/TARGET", 8);
-    refused(hosts("[[host]]\n[[host]]\n"), "two hosts have no name", "at most has none", 1);
-    refused(hosts("[[host]]\nname = \"A b\"\n"), "`A b` cannot be a name", "`a-b` would do", 8);
+    refused(
+        hosts("[[host]]\n[[host]]\n"),
+        "two hosts have no name",
+        "at most one may have none",
+        1,
+    );
+    refused(hosts("[[host]]\nname = \"A b\"\n"), "`A b` cannot be a name", "use e.g. `a-b`", 8);
     refused(hosts("[[host]]\nqueue = 1\n"), "unknown key `queue`", "remove it", 1);
     refused(hosts("host = 3\n"), "`host` is an integer", "[host]", 8);
     refused(hosts("host = [1]\n"), "`host` is an array", "[host]", 8);
@@ -108,34 +113,46 @@ fn lists_that_make_no_family_are_refused() {
     };
     let cases = [
         ("w", "range = [\"1GiB\"]", "a list of `range`", "`name = \"w-{range}\"`", 9),
-        ("w-{range}", "", "`{range}` in the name, and no list", "`range = [\"1GiB\"", 8),
-        ("w-{range}", "range = \"1GiB\"", "`{range}` in the name, and no list", "range = [", 8),
-        ("w-{range}", "range = []", "the list of `range` is empty", "makes a workload", 9),
+        ("w-{range}", "", "the name has `{range}`, but there is no list", "`range = [\"1GiB\"", 8),
+        (
+            "w-{range}",
+            "range = \"1GiB\"",
+            "the name has `{range}`, but there is no list",
+            "range = [",
+            8,
+        ),
+        ("w-{range}", "range = []", "the list of `range` is empty", "makes one workload", 9),
         ("w-{range}", "range = [\"1GiB\", \"x\"]", "not a quantity: `x`", "number first", 18),
         ("w-{range}", "range = [\"1GiB\", 3]", "`range` is an integer", "quotes", 18),
-        ("w-{size}", "size = [\"4KiB\", \"1000B\"]", "a request of 1kB", "`1KiB`", 17),
+        ("w-{size}", "size = [\"4KiB\", \"1000B\"]", "a request cannot have 1kB", "`1KiB`", 17),
         ("w-{range}", "range = [\"1GiB\", \"1024MiB\"]", "two workloads are called `w-1g`", "", 8),
-        ("w-{step}", "step = [\"4KiB\"]", "`step` goes with pattern `stride`", "remove", 1),
-        ("W-{size}", "size = [\"4KiB\"]", "`W-4k` cannot be a name", "`w-4k` would do", 8),
+        (
+            "w-{step}",
+            "step = [\"4KiB\"]",
+            "`step` is only allowed with pattern `stride`",
+            "remove",
+            1,
+        ),
+        ("W-{size}", "size = [\"4KiB\"]", "`W-4k` cannot be a name", "use e.g. `w-4k`", 8),
     ];
     for (name, lists, message, hint, column) in cases {
         refused(of(name, lists), message, hint, column);
     }
     let many = |key: &str| format!("{key} = [{}]", vec!["\"4KiB\""; 40].join(", "));
     let three = format!("{}\n{}\nstep = [\"4KiB\"]", many("range"), many("size"));
-    refused(of("{range}-{size}-{step}", &three), "make too many workloads", "shorten one", 8);
+    refused(of("{range}-{size}-{step}", &three), "make too many workloads", "shorten a list", 8);
 }
 
 #[test]
 fn lists_in_parts_of_a_workload_are_refused() {
     let stream = "[[workload.stream]]\nread_share = 1.0\nsize = [\"4KiB\"]\npattern = \"random\"\n";
     let text = format!("{HEAD}[[workload]]\nname = \"w\"\n{MEASURE}{stream}{stream}");
-    refused(parse(&text), "a list of `size` in a part", "in the workload itself", 8);
+    refused(parse(&text), "cannot have a list of `size`", "to the workload itself", 8);
     let text = format!(
         "{HEAD}[[workload]]\nname = \"w\"\n{BODY}{MEASURE}[[workload.precondition]]\n\
                         read_share = [0, 1]\nbytes = \"1MiB\"\n"
     );
-    refused(parse(&text), "a list of `read_share` in a part", "in the workload itself", 14);
+    refused(parse(&text), "cannot have a list of `read_share`", "to the workload itself", 14);
 }
 
 fn steps(lines: &str) -> Decoded<WorkloadSpec> {
@@ -170,7 +187,12 @@ fn steps_that_cannot_be_are_refused() {
         ("idle = \"0\"", "the step is empty", "leave the step out", 8),
         ("idle = \"9000h\"", "`idle` = 32400000s is out of range", "`idle = \"8760h\"`", 8),
         ("idle = 3", "`idle` has no unit", "in quotes", 8),
-        ("idle = \"1h\"\nsize = \"4KiB\"", "`size` goes with a step without `idle`", "remove", 1),
+        (
+            "idle = \"1h\"\nsize = \"4KiB\"",
+            "`size` is only allowed with a step without `idle`",
+            "remove",
+            1,
+        ),
         ("idl = \"1h\"", "phase has no `read_share`", "", 1),
     ];
     for (lines, message, hint, column) in cases {

@@ -144,10 +144,13 @@ pub(super) fn decode(s: &mut Section<'_>) -> Decoded<WorkloadSpec> {
             let e = s.error(
                 Kind::OutOfRange,
                 s.span_of("stream"),
-                format!("a workload of {n} streams"),
+                format!("a workload cannot have {n} streams"),
                 "exactly two `[[workload.stream]]`, taken in turn",
             );
-            return Err(with_hint(e, "for one stream, put its keys into the workload itself"));
+            return Err(with_hint(
+                e,
+                "write two streams; for one stream, put its keys into the workload itself",
+            ));
         }
     };
     let arrival = decode_arrival(s)?;
@@ -200,7 +203,10 @@ fn decode_arrival(s: &mut Section<'_>) -> Decoded<Arrival> {
             let message = format!("{jobs} jobs × {queue_depth} are too many requests in flight");
             let at = s.span_of("queue_depth");
             let e = s.error(Kind::OutOfRange, at, message, "`jobs` × `queue_depth` up to 65536");
-            let hint = format!("with {jobs} jobs the most is `queue_depth = {}`", 65_536 / jobs);
+            let hint = format!(
+                "lower `queue_depth`: with {jobs} jobs, at most `queue_depth = {}`",
+                65_536 / jobs
+            );
             return Err(with_hint(e, hint));
         }
         let think = s.pause("think", Nanos::from_secs(3600))?;
@@ -227,18 +233,18 @@ const RATE_EXPECTED: &str = "arrivals a second from 0.001/s to 1e9/s, e.g. `5000
 /// Returns a hint for a text that is not a rate.
 fn rate_hint(text: &str) -> String {
     match text.trim().parse::<f64>() {
-        Ok(n) if n > 0.0 => format!("if that is arrivals a second, write `rate = \"{n}/s\"`"),
-        _ => "a number above 0 and `/s` behind it".to_owned(),
+        Ok(n) if n > 0.0 => format!("for arrivals a second, write `rate = \"{n}/s\"`"),
+        _ => "write a number above 0, then `/s`".to_owned(),
     }
 }
 
 /// Makes the diagnostic of `key`, which only an open loop has, in a workload without a rate.
 fn no_rate(s: &Section<'_>, key: &str) -> Box<Diagnostic> {
-    let expected = format!("`rate` beside it: {RATE_EXPECTED}");
-    let message = format!("`{key}` without `rate`");
+    let expected = format!("`rate`: {RATE_EXPECTED}");
+    let message = format!("`{key}` needs `rate`");
     let e = s.error(Kind::MissingKey, s.key_span_of(key), message, expected);
     match s.misspelt("rate") {
-        Some(typo) => with_hint(e, format!("`{typo}` is there; did you mean `rate`?")),
-        None => with_hint(e, "add `rate`; without one, a completion lets the next request go"),
+        Some(typo) => with_hint(e, format!("the workload has `{typo}`; did you mean `rate`?")),
+        None => with_hint(e, "add `rate`: without it, each completion sends the next request"),
     }
 }

@@ -31,7 +31,10 @@ pub fn main(mut options: ClaimsOptions) -> Outcome {
         if options.directory.is_some() || !Path::new(&study).join("run.json").exists() {
             let hint = match closest(&study, &names) {
                 Some(meant) => format!("did you mean `{meant}`?"),
-                None => format!("ledgers: {}; then a run directory", names.join(", ")),
+                None => format!(
+                    "name a ledger ({}), then a run directory if you want one",
+                    names.join(", ")
+                ),
             };
             return Err(Failure::usage(format!("there is no ledger `{study}`"), hint));
         }
@@ -60,7 +63,7 @@ pub fn main(mut options: ClaimsOptions) -> Outcome {
     let tables: Vec<String> = verdicts.iter().map(|v| text::ledger_table(v, 100)).collect();
     data(&tables.join("\n"));
     if let Some(directory) = directory.filter(|_| !options.common.quiet) {
-        talk(&format!("held against {}", directory.display()));
+        talk(&format!("judged by the run in {}", directory.display()));
     }
     Ok(DONE)
 }

@@ -42,8 +42,9 @@ pub fn main(options: CompareOptions) -> Outcome {
         _ => {
             let other = options.subjects.iter().find(|s| !is_run(s)).map_or("", String::as_str);
             Err(Failure::usage(
-                format!("{other} is no run directory, and other subjects are"),
-                "check the path; a target is run first: `assay run quick --only T --out DIR`",
+                format!("{other} is not a run directory, but another subject is one"),
+                "check the path, or measure the target first: `assay run quick --only TARGET --out \
+                 DIR`",
             ))
         }
     }
@@ -52,7 +53,7 @@ pub fn main(options: CompareOptions) -> Outcome {
 fn compare_targets(options: CompareOptions) -> Outcome {
     if options.subjects.len() < 2 {
         return Err(Failure::usage(
-            "one target alone has nothing to be compared with",
+            "a comparison needs two targets or more, and only one is named",
             "name a second target; the first is the reference",
         ));
     }
@@ -65,7 +66,7 @@ fn compare_targets(options: CompareOptions) -> Outcome {
         if subject.experiments.is_empty() {
             return Err(Failure::usage(
                 format!("`{}` has no workload `{name}`", options.work),
-                "leave `--workload` out to see them all",
+                "leave out `--workload` to compare all workloads",
             ));
         }
     }
@@ -127,8 +128,8 @@ fn compare_runs(options: CompareOptions) -> Outcome {
         let why = all.notes.first().map_or(String::new(), |note| format!(": {note}"));
         return Err(Failure::usage(
             format!("there is nothing to compare{why}"),
-            "runs are compared by their workloads and targets of the same name; see `assay \
-             report DIR`, and check `--workload`",
+            "name runs that have workloads and targets of the same names (`assay report DIR` shows \
+             them), and check `--workload`",
         ));
     }
     if options.common.json {

@@ -27,7 +27,7 @@ pub struct CostOptions {
     /// Share of the time that drives are busy, 0 to 1
     #[arg(long, value_name = "SHARE", default_value_t = 1.0, value_parser = share)]
     busy: f64,
-    /// Price of a kWh, in the currency of the prices [default: the list's]
+    /// Price of a kWh, in the currency of the prices [default: the price list's]
     #[arg(long, value_name = "AMOUNT", value_parser = amount)]
     kwh_price: Option<f64>,
     /// Energy of the building divided by the energy of the machines
@@ -36,13 +36,13 @@ pub struct CostOptions {
     /// Price of slot, rack and machine, for each drive and year
     #[arg(long, value_name = "AMOUNT", default_value_t = 0.0, value_parser = amount)]
     slot_price: f64,
-    /// Data written to a target in a day, e.g. `50GB`
+    /// Data written to a target in a day, e.g. `50GB` [default: wear is left out]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     writes: Option<Bytes>,
-    /// Write amplification of the work divided by that of the makers' ratings
+    /// Write amplification of the work divided by the one that the makers' ratings assume
     #[arg(long, value_name = "F", default_value_t = 1.0, value_parser = wear)]
     wear: f64,
-    /// Price of a GB of memory, in the currency of the prices [default: the list's]
+    /// Price of a GB of memory, in the currency of the prices [default: the price list's]
     #[arg(long, value_name = "AMOUNT", value_parser = positive)]
     memory_price: Option<f64>,
     /// Target that break-even prices refer to [default: the first with a price]
@@ -100,13 +100,14 @@ pub fn main(options: CostOptions) -> Outcome {
         run.cells.retain(|c| c.workload == *name);
         if run.cells.is_empty() {
             let text = format!("{} has no workload `{name}`", directory.display());
-            return Err(Failure::usage(text, "leave `--workload` out to see them all"));
+            return Err(Failure::usage(text, "leave out `--workload` to see all workloads"));
         }
     }
     let costs = Costs::of(&run).ok_or_else(|| {
         Failure::usage(
-            format!("the price of no target of {} is known", directory.display()),
-            "`--price ssd-m=300USD` gives one, `--prices cmu08` or `--prices FILE.toml` a list",
+            format!("no target of {} has a known price", directory.display()),
+            "give one price, e.g. `--price ssd-m=300USD`, or a list: `--prices cmu08` or `--prices \
+             FILE.toml`",
         )
     })?;
     let reference = reference(&options, &run, &costs)?;
@@ -146,7 +147,7 @@ fn reference(options: &CostOptions, run: &Run, costs: &Costs) -> Result<String, 
     }
     let hint = match closest(name, &priced) {
         Some(meant) => format!("did you mean `{meant}`?"),
-        None => format!("targets with a price: {}", priced.join(", ")),
+        None => format!("name one of the targets that have a price: {}", priced.join(", ")),
     };
     Err(Failure::usage(format!("no target `{name}` has a price"), hint))
 }

@@ -48,13 +48,14 @@ pub fn main(options: DevicesOptions) -> Outcome {
 fn import_disksim(specs: &Path) -> Outcome {
     let read = |path: &Path| {
         read::text(path, read::SPEC_MAX).map_err(|e| {
-            let hint = "DiskSim describes a disk in .diskspecs, .model and .seek, side by side";
+            let hint = "put the disk's three files of DiskSim (.diskspecs, .model and .seek) into \
+                        one directory";
             Failure::usage(format!("cannot read {}: {e}", path.display()), e.hint(hint))
         })
     };
     let unnamed = |what: &str| {
         let text = format!("{} names no {what}", specs.display());
-        Failure::usage(text, "is it a `disksim_disk` block of a .diskspecs file?")
+        Failure::usage(text, "check that it is a .diskspecs file with a `disksim_disk` block")
     };
     let text = read(specs)?;
     let (model, _) = disksim::references(&text, None);
@@ -64,7 +65,8 @@ fn import_disksim(specs: &Path) -> Outcome {
     let stem = specs.file_stem().map(|s| s.to_string_lossy().to_lowercase().replace('_', "-"));
     let name = stem.unwrap_or_else(|| "disk".to_owned());
     let device = disksim::import(&model, &text, &seek, &name);
-    let hint = "is the file whole, and written as the parameters that come with DiskSim are?";
+    let hint = "check that the file is complete and has the format of the parameter files that \
+                DiskSim comes with";
     let device = device.map_err(|e| Failure::usage(e.to_string(), hint))?;
     data(device.trim_end());
     Ok(DONE)
@@ -126,7 +128,10 @@ fn list(common: &Common) -> Outcome {
 fn show(name: &str, common: &Common) -> Outcome {
     if let Some(bundled) = catalog::find(CONTROLLERS, name) {
         let spec = ControllerSpec::parse(Source { file: bundled.file, text: bundled.text })?;
-        let what = "shared by drives: `controller=` makes an array, `@` carries members".to_owned();
+        let what =
+            "shared by drives: `controller=` lets the card make the array, `@` connects members to \
+             it"
+                .to_owned();
         show_facts((&spec.name, &[], &spec.title), what, &spec.facts, common);
         return Ok(DONE);
     }

@@ -34,162 +34,172 @@ const WORDS: &str = include_str!("../../../../docs/words.md");
 const TOPICS: &[(&str, &str)] = &[
     (
         "no-such-controller",
-        "`assay devices` lists the controllers that drives can share; a file ends in `.toml`.",
+        "`assay devices` lists the controllers for arrays. A controller file ends in `.toml`.",
     ),
     (
         "shared-controller",
-        "A controller makes one array (`controller=`) or carries members of one array (`@`). \
-         Another card of its kind is written with a number: `@perc-6i#2`.",
+        "A controller either makes one array (`controller=`) or connects members of one array \
+         (`@`). A second controller of the same kind is written with a number: `@perc-6i#2`.",
     ),
     (
         "array-too-small",
-        "Every member of an array counts as large as its smallest one, in whole chunks; here not \
-         even one chunk fits.",
+        "An array uses as much of each member as its smallest member holds, in whole chunks. Here \
+         the smallest member is smaller than a chunk.",
     ),
     (
         "directory-unusable",
-        "Workloads of files work in a directory of their own below the one that is named, and \
-         remove it afterwards.",
+        "A workload of files makes a directory of its own in the directory that you name, and \
+         removes it afterwards. Here assay cannot do this safely, or at all.",
     ),
     (
         "files-git",
-        "`git` is not there, failed, or did not check out what it was to: checkouts are done by \
-         the real one.",
+        "Checkouts run the real `git`. Here `git` is not installed, failed, or did not check out \
+         the tag, or the repository has fewer than two tags.",
     ),
     (
         "linux-elevator",
-        "An elevator of 2009 stands before one drive; drives that share a card, or what `host=` \
-         charges, have none of their own.",
+        "An elevator of 2009 serves one drive. It does not work before several drives that share a \
+         card or the costs of a host (`host=`, `copy=`, `prepare=`).",
     ),
     (
         "files-refused",
-        "The file system refused something; most often it is full, for files are laid out whole.",
+        "The file system refused an operation. Most often it is full, because assay writes the \
+         files of a workload in full before it measures.",
     ),
-    ("no-such-model", "`assay devices` lists the modelled drives; a file ends in `.toml`."),
+    ("no-such-model", "`assay devices` lists the modelled drives. A device file ends in `.toml`."),
     (
         "unknown-target",
-        "A target is `null`, `sim:NAME`, `sim:FILE.toml`, or the path of a file or block device. \
-         What is nearly `sim:` is taken for a slip, not for the name of a new file; `./` in front \
-         makes it a path.",
+        "A target is `null`, `sim:NAME`, `sim:FILE.toml`, `raid5(…)`, `linux(…)`, or the path of a \
+         file, directory or block device. assay takes a prefix close to `sim:` for a misspelling, \
+         not for the name of a new file; `./` in front makes it a path.",
     ),
     (
         "usage",
-        "The command line, or a file that it names, is not what the verb takes; the message says \
-         which and how. `assay VERB --help` has every option.",
+        "The command line, or a file that it names, is wrong. The message says where and why. \
+         `assay VERB --help` shows all options of a verb.",
     ),
-    ("no-such-file", "The file named as a device spec cannot be read."),
+    ("no-such-file", "The file of a device or a controller cannot be read."),
     (
         "plan-unknown",
         "The plan of a saved run names an experiment, a workload or a target that the run does not \
-         have: its `run.json` was edited, or is damaged.",
+         have. Its `run.json` was edited, or is damaged.",
     ),
     (
         "run-busy",
         "Another process is running or resuming this run and holds a lock on its directory. The \
-         lock ends with the process, also if it is killed.",
+         lock ends with the process, even if it is killed.",
     ),
     (
         "other-device",
-        "A run is resumed on the device or file it began with: what goes by the name now has \
-         another size, serial number or model. Numbers of two devices do not belong into one run.",
+        "assay resumes a run only on the device or file that it began with. What has this name now \
+         differs in size, serial number or another mark. A run must not mix two devices.",
     ),
     (
         "run-moved",
-        "While assay worked, the run directory was renamed or removed, its file system unmounted, \
-         or another one mounted over it. The results are in it, and not where `--out` says.",
+        "While assay worked, the run directory was renamed or removed, its file system was \
+         unmounted, or another one was mounted over it. The results are in the original directory, \
+         not where `--out` says.",
     ),
-    ("run-exists", "A run never overwrites another. Resume it, or choose another directory."),
+    ("run-exists", "A run never overwrites another. Resume that run, or choose another directory."),
     (
         "other-version",
-        "Another version of assay began the run. Versions may measure and model differently, so a \
-         run is finished by the version that began it. `assay report` reads it as it is.",
+        "Another version of assay began the run. Versions may measure and model differently, so \
+         only that version can resume the run. `assay report` reads it all the same.",
     ),
     (
         "out-not-empty",
-        "A run directory is a directory of its own: files of other origin are never replaced.",
+        "A run needs a new or empty directory: it never replaces files that are not its own.",
     ),
     (
         "same-files",
-        "Two cells would write the same logs and series: in the name of a file, the `/` of a \
-         target's name becomes `+`, and a dot separates experiment, workload and target.",
+        "Two cells would write files of the same name. The name begins with \
+         EXPERIMENT.WORKLOAD.TARGET, with `+` for each `/`.",
     ),
-    ("range-outside", "The workload's range begins beyond the end of the target."),
-    ("out-not-writable", "The run directory cannot be created where `--out` says."),
+    ("range-outside", "The workload's range begins beyond the target, or its requests do not fit."),
+    (
+        "out-not-writable",
+        "The run directory cannot be created or opened, or lacks its directory `log` or `series`.",
+    ),
     ("log-not-written", "The request log could not be written; the cell is not finished."),
-    ("log-unreadable", "A request log is damaged or of another schema."),
+    ("log-unreadable", "A request log cannot be read, is damaged, or has another schema."),
     ("series-not-written", "The series could not be written; the cell is not finished."),
-    ("output-not-written", "What was to be printed could not be, as on a full disk."),
+    ("output-not-written", "assay could not print its output, for example because a disk is full."),
     (
         "run-of-another",
-        "A run on files, devices or directories is resumed by who began it: its record names what \
-         is written to.",
+        "The record of a run says which files, devices or directories assay writes to. So assay \
+         resumes a run on such targets only if you or root began it.",
     ),
-    ("no-proc", "Without /proc nobody can say what a file is, or who uses a device."),
-    ("not-written", "A file of the run directory could not be replaced; the old one stands."),
-    ("device-lost", "The device was there when the run began and is not any more."),
-    ("queue-overrun", "The workload keeps more requests in flight than the target has slots."),
+    ("no-proc", "assay needs /proc to find out what a file is, and who uses a device."),
+    ("not-written", "assay could not write a file. An older file of the same name is unchanged."),
+    ("device-lost", "The device existed when the run began, but it cannot be used now."),
+    ("queue-overrun", "The workload keeps more requests in flight than the target can take."),
     (
         "trace-malformed",
-        "A record or a line of a block trace is not what it should be, at the byte or the line and \
-         column that is named. An end in the middle of a record is told and no error.",
+        "A block trace has a malformed record or line; the message says where. A trace that ends \
+         in the middle of a record is not an error: assay only reports it.",
     ),
     (
         "trace-unknown",
-        "What is imported is recognised by its content: blktrace's records by their magic number, \
-         in either byte order, text by a line that begins with a device, as `8,0`.",
+        "assay recognises a trace by its contents: blktrace by the magic number of its records, in \
+         either byte order, and blkparse by a line that begins with a device, such as `8,0`.",
     ),
-    ("trace-empty", "There is nothing in the file."),
-    ("trace-missing", "No file, and no NAME.blktrace.N with something in it, has this name."),
-    ("trace-twice", "A file would be read twice, and each of its requests counted so."),
+    ("trace-empty", "The file is empty."),
+    ("trace-missing", "There is no file of this name, and no NAME.blktrace.N that is not empty."),
+    ("trace-twice", "The same file is named twice. Each of its requests would count twice."),
     (
         "trace-mixed",
-        "Records have the time since the machine began, text that since the trace did.",
+        "Times in records of blktrace count from the boot of the machine. Times in text of \
+         blkparse count from the start of the trace.",
     ),
     (
         "trace-devices",
-        "One log is of one device: two devices have the same addresses. `--device` chooses.",
+        "A log holds the requests of one device, because two devices have the same addresses. \
+         Choose a device with `--device`.",
     ),
     (
         "trace-too-many-open",
-        "Requests are kept until their completion is read. More than any queue holds have none.",
+        "assay keeps each request until it reads the completion. More requests have no completion \
+         than any queue holds.",
     ),
-    ("trace-no-requests", "The trace has no event of a request, or none of the device."),
+    ("trace-no-requests", "The trace has no complete request, or none of the chosen device."),
     ("trace-unreadable", "A file of the trace, or the standard input, could not be read."),
     (
         "too-many-errors",
-        "More requests of a cell failed than its experiment allows (`errors`, 1 % unless it says \
-         otherwise). The rest would tell how fast a device fails, so the cell has no result; the \
-         run goes on with the next and ends with exit code 4, or 3 if all requests of a cell \
-         failed.",
+        "More requests of a cell failed than its experiment allows (`errors`, 1 % by default). The \
+         numbers would show how fast the device fails, so the cell has no result. The run \
+         continues, and ends with exit code 4, or 3 if all requests of a cell failed.",
     ),
     (
         "budget-over",
-        "Files of a workload are laid out before it is measured, and that takes as much of \
-         `--budget` as a phase may: with more the cell is left out.",
+        "assay lays out the files of a workload before it measures. This may take as much of \
+         `--budget` as one phase may. Here it took longer, so the cell is left out.",
     ),
-    ("all-failed", "As `too-many-errors`: not one request of the cell succeeded."),
+    ("all-failed", "As `too-many-errors`, but every request of the cell failed."),
     (
         "too-much-memory",
-        "What the modelled drives, guests and buffers of a run take at a time is added up before \
-         it begins, and so is what the drive of a timeline takes; `--plan` shows it. The machine's \
-         MemAvailable, the limit of the control group and `ulimit -v` say what there is.",
+        "Before a run or a timeline begins, assay adds up the memory of its modelled drives, \
+         guests and buffers; `--plan` shows the sum. The sum must fit into the machine's \
+         MemAvailable, the limit of the control group, and `ulimit -v` and `-d`.",
     ),
     (
         "name-too-long",
-        "The log and the series of a cell are files, called by its experiment, its workload and \
-         its target, and a file's name has at most 255 bytes. Nothing was begun.",
+        "The log and the series of a cell are files, named after its experiment, its workload and \
+         its target. A file name has at most 255 bytes. The run has not begun.",
     ),
     (
         "not-replaced",
-        "assay replaces a file only if it wrote it, or if `--force` says so; never a symlink, a \
-         device, a FIFO or a directory.",
+        "assay replaces a file only if it is unchanged since assay wrote it, or if you give \
+         `--force`. assay never replaces a symlink, a device, a FIFO or a directory.",
     ),
     (
         "target-gone",
-        "`assay resume` goes on with the files and devices that the run began with, wherever it is \
-         started, and makes none.",
+        "`assay resume` continues with the files and devices that the run began with, whatever the \
+         working directory is. It does not make a missing one.",
     ),
-    ("interrupted", "Ctrl-C. What was finished is kept; `assay resume DIR` goes on."),
+    (
+        "interrupted",
+        "You pressed Ctrl-C. Finished work is kept; `assay resume DIR` continues the run.",
+    ),
 ];
 
 /// A topic that can be explained.

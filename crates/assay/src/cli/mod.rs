@@ -39,14 +39,14 @@ struct Cli {
 enum Verb {
     /// Run a study (`quick`) or an experiment file
     Run(run::RunOptions),
-    /// List drive models with their sources, and block devices of this machine with what assay may
-    /// do to them
+    /// List modelled drives, and this machine's block devices with what assay may do to each; or
+    /// show the values of one model with their sources
     Devices(devices::DevicesOptions),
     /// Compare several targets under the same work, or saved runs, with effect sizes
     Compare(compare::CompareOptions),
     /// Show the ledger: published claims beside measurements
     Claims(claims::ClaimsOptions),
-    /// Show the cost of a run's targets over years, break-even prices, the five-minute rule
+    /// Show the cost of a run's targets over years, break-even prices and the five-minute rule
     Cost(cost::CostOptions),
     /// Write the page of a run again, or print its tables
     Report(report::ReportOptions),
@@ -108,13 +108,13 @@ const VALUES: &[(&str, &str)] = &[
     ("--writes", "a size, e.g. `--writes 50GB`"),
     ("--wear", "a number from 0.01 to 1000, e.g. `--wear 2.5`"),
     ("--memory-price", "an amount without its currency, e.g. `--memory-price 3.5`"),
-    ("--against", "a target as tables name it, e.g. `--against ssd-m`"),
+    ("--against", "the name of a target, as the tables show it, e.g. `--against ssd-m`"),
     ("--price", "a drive, an amount and a currency, e.g. `--price ssd-m=300USD`"),
-    ("--on", "targets with commas between, e.g. `--on sim:ssd-m,sim:ssd-l`"),
-    ("--only", "targets with commas between, e.g. `--only sim:ssd-m,sim:ssd-l`"),
+    ("--on", "targets, separated by commas, e.g. `--on sim:ssd-m,sim:ssd-l`"),
+    ("--only", "targets, separated by commas, e.g. `--only sim:ssd-m,sim:ssd-l`"),
     ("--work", "a study or an experiment file, e.g. `--work quick`"),
     ("--workload", "the name of a workload, e.g. `--workload rnd-rd`"),
-    ("--device", "the numbers of a device, e.g. `--device 8,0`"),
+    ("--device", "the major and minor number of a device, e.g. `--device 8,0`"),
     ("--import-disksim", "a file of DiskSim, e.g. `--import-disksim atlas_III.diskspecs`"),
 ];
 
@@ -143,8 +143,10 @@ fn advice(e: &clap::Error) -> String {
     let told = |kind| e.get(kind).map(ToString::to_string).unwrap_or_default();
     let argument = told(ContextKind::InvalidArg);
     let option = argument.split_whitespace().next().unwrap_or_default();
-    let help =
-        format!("`assay {}--help` shows what it takes", verb().map_or("".into(), |v| v + " "));
+    let help = format!(
+        "`assay {}--help` shows the arguments and options",
+        verb().map_or("".into(), |v| v + " ")
+    );
     let is_explain = verb().as_deref() == Some("explain");
     match e.kind() {
         ErrorKind::InvalidSubcommand => unknown_verb(&told(ContextKind::InvalidSubcommand), e),

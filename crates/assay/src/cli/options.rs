@@ -12,7 +12,7 @@ pub struct Common {
     /// Print no progress and no messages
     #[arg(long, short)]
     pub quiet: bool,
-    /// Print the time, memory and writing that the command would take, and do nothing
+    /// Print the time and memory that the command would take and its writes, and do nothing
     #[arg(long)]
     pub plan: bool,
 }
@@ -39,7 +39,7 @@ pub struct Running {
     /// cannot begin in time are left out
     #[arg(long, value_name = "TIME")]
     pub budget: Option<String>,
-    /// Threads for modelled drives [default: all processors]
+    /// Number of threads for modelled drives, 1 to 1024 [default: one for each processor]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,

@@ -42,7 +42,7 @@ impl Pricing {
         if let ([first, second, ..], None) = (named.as_slice(), &self.prices) {
             return Err(Failure::usage(
                 format!("the experiments name two price lists, {first} and {second}"),
-                "say which is meant with `--prices`",
+                "choose one with `--prices`",
             ));
         }
         let own = named.first().copied().or(find(PRICES, study).map(|b| b.name));
@@ -99,7 +99,8 @@ impl Pricing {
             PricesError::List(diagnostic) => Failure::from(diagnostic),
             other => Failure::usage(
                 other.to_string(),
-                "give them in the currency of the list, or another list with `--prices`",
+                "give the prices in the currency of the list, or choose another list with \
+                 `--prices`",
             ),
         })?;
         if let Some(device) = prices.unused(targets).first() {
@@ -112,8 +113,9 @@ impl Pricing {
             && targets.iter().all(|t| prices.quote(t).is_none())
         {
             return Err(Failure::usage(
-                format!("`--prices {name}` has no effect: it has the drives of no target"),
-                "`--price DEVICE=AMOUNT` gives single prices; docs/prices.md says how lists look",
+                format!("`--prices {name}` has no effect: no target has a drive of this list"),
+                "give single prices with `--price DEVICE=AMOUNT`, or choose another list; \
+                 docs/prices.md describes the format of lists",
             ));
         }
         Ok(())
@@ -126,7 +128,7 @@ fn one(text: &str, currency: Option<&str>, now: &str) -> Result<GivenPrice, Fail
         Failure::usage(format!("`--price {text}` is not a price"), hint)
     })?;
     let currency = given.currency.as_deref().or(currency).ok_or_else(|| {
-        let hint = format!("write the currency behind it, e.g. `--price {text}USD`");
+        let hint = format!("write the currency after the amount, e.g. `--price {text}USD`");
         Failure::usage(format!("`--price {text}` has no currency"), hint)
     })?;
     Ok(GivenPrice {
@@ -144,8 +146,8 @@ fn read_list(name: &str) -> Result<PriceListRecord, Failure> {
         Some(bundled) => (bundled.file.to_owned(), bundled.text.to_owned()),
         None if name.ends_with(".toml") => {
             let text = read::text(Path::new(name), read::SPEC_MAX).map_err(|e| {
-                let hint = "the path counts from where assay is started; docs/prices.md says how \
-                            lists look";
+                let hint = "check the path (a relative path starts at the current directory); \
+                            docs/prices.md describes the format of lists";
                 let text = format!("the price list {name} cannot be read: {e}");
                 Failure::usage(text, e.hint(hint))
             })?;
@@ -161,7 +163,9 @@ fn unknown(name: &str) -> Failure {
     let names: Vec<&str> = PRICES.iter().map(|b| b.name).collect();
     let hint = match closest(name, &names) {
         Some(meant) => format!("did you mean `{meant}`?"),
-        None => format!("price lists: {}; a file ends in `.toml`", names.join(", ")),
+        None => {
+            format!("name a price list ({}) or a file whose name ends in `.toml`", names.join(", "))
+        }
     };
     Failure::usage(format!("there is no price list `{name}`"), hint)
 }

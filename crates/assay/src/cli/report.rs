@@ -65,7 +65,9 @@ pub fn main(options: ReportOptions) -> Outcome {
     let left = unmeasured(&run).len();
     if left > 0 && !options.common.quiet {
         let path = directory.path().display();
-        talk(&format!("of the plan, cells not measured: {left}; `assay resume {path}` goes on"));
+        talk(&format!(
+            "cells of the plan that are not measured: {left}; `assay resume {path}` measures them"
+        ));
     }
     let replace = if options.force { Replace::Forced } else { Replace::Written };
     show(&directory, &run, &options.common, None, replace)
@@ -248,7 +250,7 @@ fn open_expectations(run: &Run) -> Vec<String> {
                 plan.experiment == experiment.name && plan.workload == workload.name
             };
             let text = |plan: &&CellPlan, expected| {
-                format!("not judged: {expected} of {}: it is not measured", plan.id)
+                format!("not judged: {expected} of {}: this cell is not measured", plan.id)
             };
             let cells = || left.iter().filter(is_its);
             let expected = workload.expect.iter();

@@ -18,7 +18,8 @@ use std::path::PathBuf;
 pub struct ResumeOptions {
     /// The run directory
     directory: PathBuf,
-    /// Allow writing to this device again, if nothing about it shows that it is the same device
+    /// Confirm that this is the device the run began with, and allow writing to it; needed if the
+    /// device reports nothing to recognise it by
     #[arg(long, value_name = "PATH")]
     write: Option<String>,
     /// Allow destroying data that others have written to the device with this serial number since

@@ -30,8 +30,8 @@ pub struct RunOptions {
     /// Targets to measure instead of the experiment's own
     #[arg(long, value_name = "T,T…", conflicts_with = "on")]
     only: Vec<String>,
-    /// Size of files, memory and partitions relative to the document's, e.g. `1/4`; for experiments
-    /// with a `scale` of their own
+    /// Size of files, memory and partitions relative to the document's, e.g. `1/4`; only for
+    /// experiments that have a `scale`
     #[arg(long, value_name = "F", conflicts_with = "full")]
     scale: Option<String>,
     /// Check out the tags of this git repository instead of a generated history
@@ -121,13 +121,14 @@ pub fn prepare(
     if targets.is_empty() {
         return Err(Failure::usage(
             "the experiment names no target",
-            "add `targets = [\"sim:ssd-m\"]` to it, or say `--on sim:ssd-m` or `--on PATH`",
+            "add `targets = [\"sim:ssd-m\"]` to the experiment, or give `--on sim:ssd-m` or `--on \
+             PATH`",
         ));
     }
     let workloads: usize = subject.experiments.iter().map(|(e, _)| e.workloads.len()).sum();
     if workloads.saturating_mul(targets.len()) > MOST_CELLS {
-        let text = format!("{workloads} workloads on {} targets", targets.len());
-        let hint = format!("a run has at most {MOST_CELLS} cells: split it into several");
+        let text = format!("{workloads} workloads on {} targets are too many cells", targets.len());
+        let hint = format!("split the run into several: a run has at most {MOST_CELLS} cells");
         return Err(Failure::usage(text, hint));
     }
     let intent = IntentRecord {
@@ -189,8 +190,8 @@ pub(super) fn report_cells_left(directory: &Path, run: &Run, done: usize, common
     let left = run.record.plan.len() - done;
     if left > 0 && !common.quiet {
         talk(&format!(
-            "the budget is over and {left} cells are left: `assay resume {}` measures for as long \
-             again",
+            "the budget is used up and {left} cells are not measured: `assay resume {}` continues \
+             with the same budget",
             directory.display()
         ));
     }
@@ -200,7 +201,7 @@ fn parse_budget(text: &str) -> Result<assay_spec::Nanos, Failure> {
     let time = text.parse().ok().filter(|t| *t >= assay_spec::Nanos::from_secs(1));
     time.ok_or_else(|| {
         Failure::usage(
-            format!("`--budget {text}` is not a time of a second or more"),
+            format!("`--budget {text}` is not a time of at least one second"),
             "write a number and its unit, e.g. `90s` or `10m`",
         )
     })
@@ -230,7 +231,7 @@ fn announce_writes(run: &Run, common: &Common) {
     for target in run.targets.iter().filter(real).filter(|t| t.may_write && !common.quiet) {
         let TargetRecord { written, kind, capacity, .. } = &target.record;
         let what = match kind.as_str() {
-            "directory" => "files are made in it, and removed".to_owned(),
+            "directory" => "files are created in it, and removed at the end".to_owned(),
             _ => format!("{cells} measurements, within its first {capacity}"),
         };
         talk(&format!("{written} ({kind}) will be written to: {what}"));

@@ -42,17 +42,27 @@ pub fn read_at(place: &Path, directory: &Path) -> Result<Run, Failure> {
     Run::from_json(&run, &cells).map_err(|e| match e {
         LoadError::Json { file, message, .. } => damaged(directory, file, &message),
         LoadError::Prices(what) => {
-            let text = format!("{} has no prices: {what}", directory.join("run.json").display());
-            Failure::usage(text, "take the key `prices` out of it, and give them with `--prices`")
+            let text = format!(
+                "the prices in {} cannot be used: {what}",
+                directory.join("run.json").display()
+            );
+            Failure::usage(
+                text,
+                "remove the key `prices` from the file, and give the prices with `--prices`",
+            )
         }
         LoadError::Inconsistent { file: "run.json", what } => {
             let text =
                 format!("{} contradicts itself: {what}", directory.join("run.json").display());
-            Failure::usage(text, "bring back what `assay run` wrote, or run it again elsewhere")
+            Failure::usage(
+                text,
+                "restore the file as `assay run` wrote it, or measure again with another `--out`",
+            )
         }
         LoadError::Inconsistent { file, what } => damaged(directory, file, &what),
         other => {
-            let hint = "the file says in `assay` which version wrote it; `assay --version` is this";
+            let hint = "use the version of assay that the key `assay` of the file names; `assay \
+                        --version` shows the version of this one";
             Failure::usage(format!("{}: {other}", directory.display()), hint)
         }
     })
@@ -65,8 +75,11 @@ fn unreadable(directory: &Path, name: &str, e: &Unread) -> Failure {
         return damaged(directory, name, &e.to_string());
     }
     let hint = match e.is_forbidden() {
-        true => "ask its owner for permission to read it",
-        false => "a run directory holds `run.json` and `cells.json`; `assay run quick` makes one",
+        true => "ask the file's owner for permission to read it",
+        false => {
+            "name a run directory: it holds `run.json` and `cells.json`, and `assay run quick` \
+             makes one"
+        }
     };
     let hint = e.hint(hint);
     let path = directory.join(name);
@@ -83,11 +96,11 @@ fn damaged(directory: &Path, name: &str, what: &str) -> Failure {
     let (path, directory) = (directory.join(name), directory.display());
     let hint = match name {
         "cells.json" => {
-            format!("move it away: `assay resume {directory}` then measures all cells again")
+            format!("move the file away; `assay resume {directory}` then measures all cells again")
         }
         _ => format!(
-            "what was asked is lost with it: run it again into another directory; \
-                      {directory}/cells.csv may still hold the numbers"
+            "measure again into another directory: without this file assay does not know what the \
+             run was; {directory}/cells.csv may still hold the numbers"
         ),
     };
     Failure::usage(format!("{} is damaged: {what}", path.display()), hint)
@@ -110,16 +123,21 @@ pub fn latest() -> Option<PathBuf> {
 /// If there is neither.
 pub fn or_latest(directory: Option<PathBuf>) -> Result<PathBuf, Failure> {
     directory.or_else(latest).ok_or_else(|| {
-        Failure::usage("there is no run below `runs`", "`assay run quick` makes one; or name a DIR")
+        Failure::usage(
+            "there is no run below `runs`",
+            "make a run with `assay run quick`, or name the directory of a run",
+        )
     })
 }
 
 /// Returns the error of a run with the way to go on with it.
 pub fn pointing_to_resume(directory: &RunDirectory, mut error: Error) -> Error {
-    let mut kept =
-        format!("what is finished is kept: `assay resume {}`", directory.path().display());
+    let mut kept = format!(
+        "finished cells are kept; `assay resume {}` measures the others",
+        directory.path().display()
+    );
     if let Err(moved) = directory.check_path() {
-        kept = format!("what is finished is kept, but {moved}: {}", moved.hint);
+        kept = format!("finished cells are kept, but {moved}: {}", moved.hint);
     }
     if error.kind == ErrorKind::Interrupted {
         error.hint = kept;

@@ -37,7 +37,10 @@ impl Subject {
             let hint = match closest(name, &names) {
                 Some(meant) => format!("did you mean `{meant}`?"),
                 None => {
-                    format!("studies: {}; an experiment file ends in `.toml`", names.join(", "))
+                    format!(
+                        "name a study ({}) or an experiment file, which ends in `.toml`",
+                        names.join(", ")
+                    )
                 }
             };
             return Err(Failure::usage(format!("there is no study `{name}`"), hint));
@@ -59,12 +62,13 @@ impl Subject {
     pub(super) fn rescale(&mut self, text: &str) -> Result<(), Failure> {
         let scale = text.parse().map_err(|()| {
             let hint = format!("write {SCALE_EXPECTED}");
-            Failure::usage(format!("`--scale {text}` is no scale"), hint)
+            Failure::usage(format!("`--scale {text}` is not a scale"), hint)
         })?;
         if self.set_scale(scale)? {
             return Ok(());
         }
-        let hint = "an experiment of files says `scale = \"1/8\"` if it can be run smaller";
+        let hint = "leave out `--scale`, or add a key such as `scale = \"1/8\"` to an experiment \
+                    on files";
         Err(Failure::usage("`--scale` has no effect: no experiment has a `scale`", hint))
     }
 
@@ -75,7 +79,8 @@ impl Subject {
         if self.set_scale(Scale::FULL)? || self.experiments.iter().any(has_repeats) {
             return Ok(());
         }
-        let text = "`--full` has no effect: every experiment has its document's size and repeats";
+        let text = "`--full` has no effect: every experiment already has the size and the repeats \
+                    of its document";
         Err(Failure::usage(text, "leave it out"))
     }
 
@@ -93,7 +98,7 @@ impl Subject {
 
     /// Has the experiments with checkouts take them from the repository at `path`.
     pub(super) fn take_repository(&mut self, path: &Path) -> Result<(), Failure> {
-        let text = format!("{} is no git repository", path.display());
+        let text = format!("{} is not a git repository", path.display());
         let refused =
             || Failure::usage(text, "name a directory with `.git` in it, or a bare repository");
         let path = path.canonicalize().ok();
@@ -109,7 +114,8 @@ impl Subject {
         if any {
             return Ok(());
         }
-        let hint = "`file = \"git\"` makes a workload of checkouts, as `assay run oslo09` has";
+        let hint = "leave out `--repo`, or run an experiment with a workload of `file = \"git\"`, \
+                    e.g. `assay run oslo09`";
         Err(Failure::usage("`--repo` has no effect: no experiment checks anything out", hint))
     }
 
@@ -133,10 +139,10 @@ impl Subject {
             return Ok(());
         }
         let (why, hint) = match replaced {
-            true => ("`--only` replaces all targets", "leave one of the two out"),
+            true => ("`--only` replaces all targets", "leave out `--only` or `--factorial`"),
             false => (
                 "no experiment has `[factors]`",
-                "`assay run sara10 --factorial` has; docs/spec.md says how to declare them",
+                "use `assay run sara10 --factorial`, or declare factors as docs/spec.md describes",
             ),
         };
         Err(Failure::usage(format!("`--factorial` has no effect: {why}"), hint))
@@ -160,7 +166,7 @@ pub fn load(file: &str, text: &str) -> Result<(Experiment, ExperimentRecord), Fa
 
 /// An expectation must parse, and its metrics must exist, before hours are spent measuring.
 fn check_expectation(source: Source<'_>, expectation: &Expectation) -> Decoded<()> {
-    let general = "an expectation compares a metric, e.g. `p99 < 10ms`; `assay explain metrics`";
+    let general = "compare a metric with a value, e.g. `p99 < 10ms`; see `assay explain metrics`";
     let error = |part, message: String, hint: String| {
         let e = source.error(Kind::Syntax, expectation.place(source.text, part), message, "");
         with_hint(e, if hint.is_empty() { general.to_owned() } else { hint })

@@ -52,9 +52,12 @@ pub(super) fn open_targets(
         }
         if target.record.name != base {
             // Claims and findings that use the name refer to the first target of that name.
-            talk(&format!("`{base}` is taken: {text} is `{}` here", target.record.name));
+            talk(&format!(
+                "another target is already called `{base}`, so {text} is called `{}` in this run",
+                target.record.name
+            ));
             if text.starts_with("linux(") {
-                talk("hint: `name=` gives it its own");
+                talk("hint: give the target its own name with `name=`");
             }
         }
         targets.push(target);
@@ -75,11 +78,11 @@ pub(super) fn check_effect(
     let refuse = |text: String, hint: &str| Err(Failure::usage(text, hint));
     if let Some(path) = intent.write.as_ref().filter(|_| real().next().is_none()) {
         let text = format!("`--write {path}` has no effect: no target is a file or a device");
-        return refuse(text, "modelled drives are written to without it; or add `--on PATH`");
+        return refuse(text, "leave it out (modelled drives do not need it), or add `--on PATH`");
     }
     if let Some(serial) = intent.destroy.as_ref().filter(|_| devices().next().is_none()) {
         let text = format!("`--destroy {serial}` has no effect: no target is a block device");
-        return refuse(text, "leave it out: files that assay made need no `--destroy`");
+        return refuse(text, "leave it out: files that assay made do not need `--destroy`");
     }
     let Some(size) = intent.size else { return Ok(()) };
     // A file's size is rounded down to whole pages.
@@ -90,11 +93,11 @@ pub(super) fn check_effect(
     match files().next() {
         None => refuse(
             format!("`--size {size}` has no effect: no target is a file"),
-            "it is the size of a file that assay makes, with `--on NAME`",
+            "leave it out, or name a new file with `--on NAME`: assay makes it with this size",
         ),
         Some(file) => refuse(
             format!(
-                "`--size {size}` has no effect: {} exists, with {}",
+                "`--size {size}` has no effect: {} exists and its size is {}",
                 file.record.written, file.record.capacity
             ),
             "leave it out, or name a file that does not exist",

@@ -31,7 +31,7 @@ pub struct TimelineOptions {
     #[arg(long, value_name = "N", default_value_t = 100, requires = "target",
         value_parser = clap::value_parser!(u32).range(1..=10_000))]
     requests: u32,
-    /// `rnd-rd`, `rnd-wr`, `seq-rd`, `seq-wr`, `mixed`, or a workload of an experiment
+    /// Workload: `rnd-rd`, `rnd-wr`, `seq-rd`, `seq-wr`, `mixed`, or one of an experiment file
     /// (`FILE.toml#NAME`) [default: rnd-wr; for a disk: rnd-rd]
     #[arg(long, value_name = "WORKLOAD", requires = "target")]
     workload: Option<String>,
@@ -39,7 +39,8 @@ pub struct TimelineOptions {
     #[arg(long, value_name = "N", requires = "target",
         value_parser = clap::value_parser!(u32).range(1..=1024))]
     depth: Option<u32>,
-    /// Number of earlier requests that are not shown: they fill logs, spare blocks and caches
+    /// Number of requests before the timeline; they are not shown, and fill logs, spare blocks and
+    /// caches
     #[arg(long, value_name = "N", default_value_t = 0, requires = "target",
         value_parser = clap::value_parser!(u32).range(0..=100_000_000))]
     skip: u32,
@@ -49,7 +50,7 @@ pub struct TimelineOptions {
     /// Draw the timeline into this file instead of printing the requests
     #[arg(long, value_name = "FILE.svg", requires = "target")]
     out: Option<PathBuf>,
-    /// Replace a file of this name that assay did not draw
+    /// Replace a file that assay did not draw, or that was changed after assay drew it
     #[arg(long, requires = "out")]
     force: bool,
 }
@@ -89,13 +90,16 @@ pub fn main(target: &str, options: &TimelineOptions, common: &Common) -> Outcome
 /// # Errors
 /// If the target is an array, or no modelled drive.
 fn model(target: &str) -> Result<DeviceSpec, Failure> {
-    let hint = "a timeline is of one modelled drive: `sim:NAME` or `sim:FILE.toml`";
+    let hint = "name one modelled drive: `sim:NAME` or `sim:FILE.toml`";
     if is_array(target) {
-        return Err(Failure::usage("an array has no timeline, but each of its drives has", hint));
+        return Err(Failure::usage("an array has no timeline; only a single drive has one", hint));
     }
     let name = target.strip_prefix("sim:").unwrap_or(target);
     if name == target && (target == "null" || Path::new(target).exists() && !is_spec(target)) {
-        return Err(Failure::usage(format!("nobody sees what happens inside `{target}`"), hint));
+        return Err(Failure::usage(
+            format!("`{target}` has no timeline: it is not a modelled drive"),
+            hint,
+        ));
     }
     Ok(load_model(name)?.0)
 }
@@ -134,7 +138,7 @@ fn workload(words: &str) -> Result<(Vec<StreamSpec>, u32), Failure> {
 fn from_file(words: &str) -> Result<(Vec<StreamSpec>, u32), Failure> {
     let (file, name) = words.split_once('#').map_or((words, None), |(f, n)| (f, Some(n)));
     if !is_spec(file) {
-        let hint = "rnd-rd, rnd-wr, seq-rd, seq-wr, mixed, or FILE.toml#NAME";
+        let hint = "write `rnd-rd`, `rnd-wr`, `seq-rd`, `seq-wr`, `mixed` or `FILE.toml#NAME`";
         return Err(Failure::usage(format!("there is no workload `{words}`"), hint));
     }
     let text = read::text(Path::new(file), read::SPEC_MAX).map_err(|e| {
@@ -146,13 +150,19 @@ fn from_file(words: &str) -> Result<(Vec<StreamSpec>, u32), Failure> {
     let Some(workload) = experiment.workloads.iter().find(named) else {
         let names: Vec<&str> = experiment.workloads.iter().map(|w| w.name.as_str()).collect();
         let message = format!("{file} has no workload `{}`", name.unwrap_or_default());
-        return Err(Failure::usage(message, format!("it has {}", names.join(", "))));
+        return Err(Failure::usage(
+            message,
+            format!("choose one of its workloads: {}", names.join(", ")),
+        ));
     };
     match workload.arrival {
         Arrival::Closed { .. } => Ok((workload.streams.clone(), workload.slots())),
         Arrival::Open { .. } => Err(Failure::usage(
-            format!("`{}` comes at a rate, and a timeline is of a closed loop", workload.name),
-            "take a workload with `jobs`",
+            format!(
+                "the requests of `{}` arrive at a rate, but a timeline needs a closed loop",
+                workload.name
+            ),
+            "choose a workload with `jobs`",
         )),
     }
 }

@@ -158,7 +158,7 @@ fn write(text: &str) {
 /// Returns the failure for output that could not be written.
 pub fn not_written(error: &std::io::Error) -> Failure {
     let text = format!("the output could not be written: {error}");
-    Error::environment("output-not-written", text, "is the disk full?").into()
+    Error::environment("output-not-written", text, "check that the disk is not full").into()
 }
 
 /// Prints a message of one line to stderr.

@@ -99,7 +99,9 @@ impl Plan {
             (Nanos::ZERO, false) => "time    moments".to_owned(),
             (Nanos::ZERO, true) => "time    not known beforehand".to_owned(),
             (time, false) => format!("time    {time}"),
-            (time, true) => format!("time    {time}, and what is not known beforehand"),
+            (time, true) => {
+                format!("time    {time}, and some work whose time is not known beforehand")
+            }
         });
         let of = self.available.map_or(String::new(), |there| format!(" of {}", human_size(there)));
         lines.push(format!("memory  up to {}{of}", human_size(self.memory)));

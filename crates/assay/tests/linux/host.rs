@@ -100,7 +100,7 @@ fn what_a_guest_leaves_is_read_only_if_it_is_a_file() {
         let output = assay(directory.path(), &[&line[..], &["--", "sh", "-c", &script]].concat());
         let talk = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!((output.status.code(), output.stdout), (Some(3), Vec::new()), "{talk}");
-        assert!(talk.contains("the guest has not left its stdout there"), "{talk}");
+        assert!(talk.contains("the guest did not leave the file `stdout`"), "{talk}");
         std::fs::remove_dir_all(directory.path().join("out")).unwrap();
     }
 }

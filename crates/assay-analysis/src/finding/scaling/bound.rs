@@ -42,11 +42,11 @@ impl Resource {
     /// Returns the resource in one line, for the evidence.
     pub(super) fn line(&self, most: usize) -> String {
         let rate = self.rate.map_or_else(String::new, |rate| {
-            format!(" can pass {} MB/s of the whole,", three_digits(rate * 1e-6))
+            format!(" can pass {} MB/s of the total bandwidth,", three_digits(rate * 1e-6))
         });
         let told = if self.told { "told" } else { "reckoned" };
         let busy = self.busy.map_or_else(
-            || " how busy is not known".to_owned(),
+            || " its busy time is not known".to_owned(),
             |busy| format!(" busy {} % of the time with {most} drives ({told})", percent(busy)),
         );
         format!("{}:{rate}{busy}", self.name)
@@ -143,22 +143,23 @@ pub(super) fn held(resources: &[Resource], knee: &Knee, most: usize) -> String {
     let known = resources.iter().filter(|r| r.busy.is_some());
     let busiest = known.max_by(|a, b| a.busy.unwrap_or(0.0).total_cmp(&b.busy.unwrap_or(0.0)));
     let Some((first, busy)) = busiest.and_then(|r| Some((r, r.busy?))) else {
-        return "What holds it is not declared: nothing is known that the drives share".into();
+        return "The limit is not known: no part is declared that the drives share".into();
     };
     let time = format!("busy {} % of the time with {most} drives", percent(busy.min(1.0)));
     if busy < NEARLY {
         return format!(
-            "Nothing that is known to be shared holds it: the busiest is {}, {time}. What asks \
-             does: the file system, read-ahead, the number of requests at a time",
+            "No shared part is the limit: the busiest is {}, {time}. So the side that sends the \
+             requests is the limit: the file system, read-ahead, or the number of requests at a \
+             time",
             first.name
         );
     }
-    let word = if busy < HOLDS { "nearly holds" } else { "holds" };
+    let word = if busy < HOLDS { "is nearly the limit" } else { "is the limit" };
     let rest = match busy < HOLDS {
-        true => "; in the rest of the time it is not asked",
+        true => "; in the rest of the time it has no requests",
         false => "",
     };
-    format!("{} {word} it, {time}{rest}. {}", capital(&first.name), lift(first, knee, most))
+    format!("{} {word}: {time}{rest}. {}", capital(&first.name), lift(first, knee, most))
 }
 
 fn capital(text: &str) -> String {
@@ -174,12 +175,14 @@ fn lift(held: &Resource, knee: &Knee, most: usize) -> String {
             let each = if knee.each.2.is_finite() { knee.each.1 } else { f64::INFINITY };
             let line = each * most as f64;
             format!(
-                "A second such card for half of the drives would lift it, to {} MB/s with {most} \
-                 at most",
+                "A second such card for half of the drives would raise the bandwidth, to at most \
+                 {} MB/s with {most} drives",
                 three_digits(line.min(2.0 * knee.cap.1) * 1e-6)
             )
         }
-        ResourceKind::Machine => "A machine that takes what was read faster would lift it".into(),
-        ResourceKind::Links => "Drives with a faster link would lift it".into(),
+        ResourceKind::Machine => "A machine that copies data faster would raise the \
+                                  bandwidth"
+            .into(),
+        ResourceKind::Links => "Drives with a faster link would raise the bandwidth".into(),
     }
 }

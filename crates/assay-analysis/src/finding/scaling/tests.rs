@@ -70,14 +70,14 @@ fn the_card_holds_a_cap_that_keeps_it_busy() {
     let said = [
         "btrfs, md-raid0 of x25-m-g2-at-perc-6i, w: each drive adds 27",
         "up to the knee at 2.4",
-        "The card perc-6i holds it, busy 99.8 % of the time with 5 drives",
-        "A second such card for half of the drives would lift it, to 13",
+        "The card perc-6i is the limit: busy 99.8 % of the time with 5 drives",
+        "A second such card for half of the drives would raise the bandwidth, to at most 13",
     ];
     for words in said {
         assert!(f.statement.contains(words), "{words}: {}", f.statement);
     }
-    let line = "the card perc-6i: can pass 671 MB/s of the whole, busy 99.8 % of the time with 5 \
-                drives (told)";
+    let line = "the card perc-6i: can pass 671 MB/s of the total bandwidth, busy 99.8 % of the \
+                time with 5 drives (told)";
     assert!(f.evidence.iter().any(|e| e == line), "{:?}", f.evidence);
     assert_eq!(f.confidence, Some(0.95));
 }
@@ -85,18 +85,22 @@ fn the_card_holds_a_cap_that_keeps_it_busy() {
 #[test]
 fn a_cap_below_all_that_is_declared_is_held_by_what_asks() {
     let f = only(&run(&[270.0, 400.0, 402.0, 399.0], "", Some(0.6)));
-    assert!(f.statement.contains("Nothing that is known to be shared holds it"), "{}", f.statement);
+    assert!(f.statement.contains("No shared part is the limit"), "{}", f.statement);
     // If the card does not report its busy time, it is computed from the card's rate.
     let f = only(&run(&[270.0, 540.0, 600.0, 601.0], "", None));
     assert!(
-        f.statement.contains("The card perc-6i nearly holds it, busy 89.6 %"),
+        f.statement.contains("The card perc-6i is nearly the limit: busy 89.6 %"),
         "{}",
         f.statement
     );
     // A machine that copies slower than the card is busier than the card.
     let f = only(&run(&[270.0, 470.0, 469.0, 470.0], ", copy=470MB/s", Some(0.7)));
-    assert!(f.statement.contains("The machine's copying holds it, busy 100"), "{}", f.statement);
-    assert!(f.statement.contains("A machine that takes what was read faster"), "{}", f.statement);
+    assert!(
+        f.statement.contains("The machine's copying is the limit: busy 100"),
+        "{}",
+        f.statement
+    );
+    assert!(f.statement.contains("A machine that copies data faster"), "{}", f.statement);
 }
 
 #[test]
@@ -108,7 +112,7 @@ fn no_knee_is_said_as_such() {
         f.statement
     );
     let f = only(&run(&[270.0, 160.0, 520.0], "", None));
-    assert!(f.statement.contains("where it bends is not determined"), "{}", f.statement);
+    assert!(f.statement.contains("the knee is not determined"), "{}", f.statement);
     assert_eq!(f.confidence, None);
 }
 

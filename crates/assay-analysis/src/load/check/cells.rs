@@ -62,16 +62,16 @@ fn count(cell: &CellRecord, wanted: Option<usize>) -> Checked {
     let there = cell.repeats.len();
     match (&cell.skipped, there) {
         (Some(_), 0) => Ok(()),
-        (Some(_), _) => Err(format!("it was skipped, and has {there} repeats")),
-        (None, 0) => Err("it has no repeats, and does not say why".to_owned()),
+        (Some(_), _) => Err(format!("it was skipped, but it has {there} repeats")),
+        (None, 0) => Err("it has no repeats, and no reason for that".to_owned()),
         _ if wanted.is_none_or(|wanted| wanted == there) => Ok(()),
-        _ => Err(format!("{there} repeats, and its experiment has {}", wanted.unwrap_or(0))),
+        _ => Err(format!("it has {there} repeats, but its experiment has {}", wanted.unwrap_or(0))),
     }
 }
 
 fn repeat(one: &RepeatRecord) -> Checked {
     if one.elapsed.0 >= TIME_END {
-        return Err(format!("no phase lasts {} ns", one.elapsed.0));
+        return Err(format!("its phase is impossibly long: {} ns", one.elapsed.0));
     }
     let mut kinds = BTreeSet::new();
     for op in &one.ops {
@@ -82,7 +82,7 @@ fn repeat(one: &RepeatRecord) -> Checked {
     }
     let takes_time = |op: &OpRecord| op.latency.max().is_some_and(|max| max > Nanos::ZERO);
     if one.elapsed == Nanos::ZERO && one.ops.iter().any(takes_time) {
-        return Err("`elapsed` is 0, and requests took time".to_owned());
+        return Err("`elapsed` is 0, but requests took time".to_owned());
     }
     series(&one.series, &one.ops).map_err(|what| format!("`series`: {what}"))?;
     if let Some(kept) = &one.first {
@@ -102,10 +102,10 @@ fn repeat(one: &RepeatRecord) -> Checked {
 fn requests(op: &OpRecord) -> Checked {
     if op.requests != op.latency.count() {
         let held = op.latency.count();
-        return Err(format!("{} were counted, and the histogram holds {held}", op.requests));
+        return Err(format!("{} were counted, but the histogram holds {held}", op.requests));
     }
     if op.requests == 0 && op.bytes.0 > 0 {
-        return Err(format!("none completed, and they moved {} bytes", op.bytes.0));
+        return Err(format!("none completed, but they moved {} bytes", op.bytes.0));
     }
     Ok(())
 }
@@ -115,7 +115,7 @@ fn series(series: &SeriesRecord, ops: &[OpRecord]) -> Checked {
     let length = series.requests.len();
     let lists = [&series.bytes, &series.latency_sum_ns, &series.latency_max_ns];
     if lists.iter().any(|list| list.len() != length) {
-        return Err("its lists are not of one length".to_owned());
+        return Err("its lists have different lengths".to_owned());
     }
     // The phase had no completions, or its series was not kept.
     if length == 0 {
@@ -134,12 +134,16 @@ fn series(series: &SeriesRecord, ops: &[OpRecord]) -> Checked {
     ];
     for (name, there, wanted) in same {
         if there != wanted {
-            return Err(format!("`{name}` comes to {there}, and that of the requests to {wanted}"));
+            return Err(format!(
+                "the sum of `{name}` is {there}, but that of the requests is {wanted}"
+            ));
         }
     }
     let most = ops.iter().filter_map(|op| op.latency.max()).max().map_or(0, |max| max.0);
     match series.latency_max_ns.iter().max().filter(|max| **max != most) {
-        Some(max) => Err(format!("the slowest took {max} ns, and of the requests {most} ns")),
+        Some(max) => Err(format!(
+            "its slowest request took {max} ns, but the slowest of all requests took {most} ns"
+        )),
         None => Ok(()),
     }
 }
@@ -148,16 +152,16 @@ fn first(kept: &FirstRecord, ops: &[OpRecord]) -> Checked {
     let (count, letters) = (kept.latency_ns.len(), kept.ops.len());
     let known = |c: char| Op::ALL.iter().any(|op| op.name().starts_with(c));
     if !kept.ops.chars().all(known) {
-        return Err(format!("{:?} are no kinds of requests", kept.ops));
+        return Err(format!("{:?} are not kinds of requests", kept.ops));
     }
     if letters != count && !(letters == 1 && count > 0) {
-        return Err(format!("{count} latencies, and {letters} kinds"));
+        return Err(format!("it has {count} latencies, but {letters} kinds"));
     }
     if count as u128 > ops.iter().map(|op| u128::from(op.requests)).sum() {
-        return Err(format!("{count} were kept of fewer"));
+        return Err(format!("it has {count} latencies, more than there were requests"));
     }
     match kept.latency_ns.iter().find(|ns| **ns >= TIME_END) {
-        Some(ns) => Err(format!("no request takes {ns} ns")),
+        Some(ns) => Err(format!("a request took impossibly long: {ns} ns")),
         None => Ok(()),
     }
 }
@@ -165,7 +169,7 @@ fn first(kept: &FirstRecord, ops: &[OpRecord]) -> Checked {
 fn steady(rule: &SteadyRecord) -> Checked {
     let fine = |value: &f64| value.is_finite() && *value >= 0.0;
     if !rule.rounds.iter().chain([&rule.range, &rule.slope]).all(fine) {
-        return Err("a number is negative or none".to_owned());
+        return Err("a number is negative or not a number".to_owned());
     }
     if rule.window == 0 || (rule.reached && rule.rounds.len() < rule.window as usize) {
         let rounds = rule.rounds.len();

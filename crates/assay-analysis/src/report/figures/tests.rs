@@ -88,7 +88,7 @@ fn any_target_with_the_cells_is_drawn() {
     let html = section(&run, &[], &[]).expect("a section");
     assert_eq!(html.matches("<figure>").count(), 1, "one panel, of the target that has all");
     assert!(
-        html.contains("half is left out of what needs reads/rnd-rd-4k: not measured"),
+        html.contains("half is missing where reads/rnd-rd-4k is needed, which was not measured"),
         "{html}"
     );
 }
@@ -138,8 +138,11 @@ fn what_drives_were_asked_is_drawn_from_their_logs() {
         assert!(taken.contains(row), "{row}: {taken}");
     }
     let asked = figure("Figure 4.10");
-    assert!(asked.contains("2 requests, each where it begins"), "what came later is left out");
-    assert!(asked.contains("3 requests, each where it begins"), "{asked}");
+    assert!(
+        asked.contains("2 requests, drawn at their first address"),
+        "what came later is left out"
+    );
+    assert!(asked.contains("3 requests, drawn at their first address"), "{asked}");
     assert!(asked.contains("raptor ends at 16, ssd ends at 24"), "{asked}");
     assert!(!taken.contains("unlogged") && !asked.contains("unlogged"));
 }

@@ -126,5 +126,5 @@ fn why_not_measured(run: &Run, target: &str, question: &Question) -> Option<Stri
     let record = run.record.targets.iter().find(|t| t.name == target);
     let on = record.map_or(target, |t| &t.written);
     let experiment = question.experiment;
-    Some(format!("this study does not measure `{experiment}` on it; `--on {on}` does"))
+    Some(format!("this study does not measure `{experiment}` on this target; add `--on {on}`"))
 }

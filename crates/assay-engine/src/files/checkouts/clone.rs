@@ -46,7 +46,7 @@ pub(super) fn tags(
         return Err(Error::usage(
             "files-git",
             message,
-            "checkouts go from tag to tag: two at least",
+            "name a repository with at least two tags: checkouts go from tag to tag",
         ));
     }
     let changed = changed(above, root, last)?;
@@ -98,7 +98,8 @@ fn said(command: &mut Command) -> Result<String> {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
     let why = String::from_utf8_lossy(&output.stderr);
-    let hint = "`--repo` wants a git repository; in a guest /run and /dev are its own";
+    let hint = "name a git repository with `--repo`; it must not be below /run or /dev, which a \
+                guest does not share with this machine";
     let why = why.trim().replace('\n', "; ");
     Err(Error::environment("files-git", format!("`git` failed: {why}"), hint))
 }

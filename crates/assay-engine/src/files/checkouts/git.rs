@@ -24,7 +24,7 @@ pub(super) fn git(mut command: Command, words: &[&str]) -> Result<()> {
     let said = String::from_utf8_lossy(&output.stderr);
     let said = said.trim().replace('\n', "; ");
     let message = format!("`git {}` failed: {said}", words.join(" "));
-    Err(Error::environment("files-git", message, "is there room on the file system?"))
+    Err(Error::environment("files-git", message, "check that the file system has free space"))
 }
 
 /// Checks that `tag` is checked out in `root`, because a program called `git` may end well without
@@ -38,8 +38,9 @@ pub(super) fn check_head(root: &Path, tag: &str) -> Result<()> {
         // After a checkout HEAD is on no branch; before, it may be on one that is at this tag.
         [head, wanted, "HEAD"] if output.status.success() && head == wanted => Ok(()),
         _ => {
-            let message = format!("`git checkout {tag}` ended well, but {tag} is not checked out");
-            let hint = "is the `git` on `PATH` the real one? `git --version` says";
+            let message =
+                format!("`git checkout {tag}` reported success, but {tag} is not checked out");
+            let hint = "check that the `git` on `PATH` is the real one (`git --version`)";
             Err(Error::environment("files-git", message, hint))
         }
     }

@@ -9,7 +9,7 @@ pub(super) type Decoded<T> = std::result::Result<T, String>;
 pub(super) fn in_words(e: ParquetError) -> String {
     let text = e.to_string();
     match text.contains("Disabled feature") {
-        true => "its compression is not read: save it with zstd, or uncompressed".to_owned(),
+        true => "assay cannot read its compression: save it with zstd, or uncompressed".to_owned(),
         false => text,
     }
 }

@@ -68,11 +68,11 @@ impl<'f> Pages<'f> {
         let whole = [Some(column.data_page_offset()), column.dictionary_page_offset()];
         let lengths = [Some(column.compressed_size())];
         if whole.into_iter().chain(lengths).flatten().any(|n| n < 0) {
-            return Err("a column lies before its beginning".to_owned());
+            return Err("a column begins before the file's data".to_owned());
         }
         let (at, mut left) = column.byte_range();
         if left > self.packed {
-            return Err("its columns take more than the file".to_owned());
+            return Err("its columns are larger than the file".to_owned());
         }
         self.packed -= left;
         let most = rows.saturating_mul(ROW).saturating_add(GROUP_FREE).min(self.plain);
@@ -119,11 +119,11 @@ impl Page {
             }
         })?;
         let (Ok(plain), Ok(packed)) = (u64::try_from(plain), u64::try_from(packed)) else {
-            return Err("a page of it has less than nothing".to_owned());
+            return Err("a page of it has a negative size".to_owned());
         };
         let rest = walk.left();
         if packed > rest || !levels.iter().all(|bytes| (0..=plain as i64).contains(bytes)) {
-            return Err("a page of it is cut".to_owned());
+            return Err("a page of it is cut off".to_owned());
         }
         from.seek_relative(packed as i64).map_err(|e| e.to_string())?;
         Ok(Page { plain, taken: left - rest + packed })
@@ -208,7 +208,7 @@ mod tests {
         let (right, column) = log(&path);
         let packed = column.compressed_size();
         for (to, words) in
-            [(-packed, "lies before its beginning"), (packed - 1, "a page of it is cut")]
+            [(-packed, "begins before the file's data"), (packed - 1, "a page of it is cut off")]
         {
             let mut data = right.clone();
             change(&mut data, 0x16, packed, to);
@@ -219,7 +219,7 @@ mod tests {
         let mut data = [b"PAR1", &end[..]].concat();
         data.extend(8_u32.to_le_bytes());
         data.extend(b"PAR1");
-        refused(&path, &data, "no field 15 like this");
+        refused(&path, &data, "a field 15 of this type");
         // This file has columns within columns, 300 levels deep.
         let columns = [0x48, 1, b'a', 0x15, 2, 0].repeat(300);
         let end = [&[0x15, 4, 0x19, 0xfc, 0xac, 2][..], &columns, &[0]].concat();

@@ -46,15 +46,15 @@ pub struct Log {
 pub fn read(path: &Path) -> Result<Log> {
     let file = read::file(path).map_err(|e| {
         let text = format!("{} cannot be read", path.display());
-        let hint = e.hint("check that it is there and its permissions");
+        let hint = e.hint("check that the file exists, and its permissions");
         Error::environment("log-unreadable", text, hint).caused_by(e.error)
     })?;
     let length = file.metadata().map_or(0, |found| found.len());
     columns(file, length).map_err(|what| {
         Error::usage(
             "log-unreadable",
-            format!("{} is no request log: {what}", path.display()),
-            "logs lie in `log/` of a run directory; a block trace is read by `assay trace import`",
+            format!("{} is not a request log: {what}", path.display()),
+            "name a log in `log/` of a run directory; read a block trace with `assay trace import`",
         )
     })
 }
@@ -119,10 +119,11 @@ fn rows(
     }
     rows.reserve(count);
     for i in 0..count {
-        let missing = || "a column that must not has a null".to_owned();
+        let missing = || "a column has a null value where none is allowed".to_owned();
         let positive = |value: Option<i64>| {
             let value = value.ok_or_else(missing)?;
-            u64::try_from(value).map_err(|_| format!("{value} is no time and no place"))
+            u64::try_from(value)
+                .map_err(|_| format!("{value} is neither a valid time nor a valid offset"))
         };
         let time = |column: &Option<Vec<Option<i64>>>| match column.as_ref().and_then(|c| c[i]) {
             Some(value) => positive(Some(value)).map(Nanos),
@@ -138,7 +139,7 @@ fn rows(
             dispatch: time(&times[2])?,
             offset: Bytes(positive(offset[i])?),
             length: Bytes(u64::from(length[i].ok_or_else(missing)? as u32)),
-            op: *known.ok_or_else(|| format!("{op} is no kind of request"))?,
+            op: *known.ok_or_else(|| format!("{op} is not a kind of request"))?,
             job: job[i].ok_or_else(missing)? as u32,
             error: error[i].ok_or_else(missing)?,
         };
@@ -151,11 +152,11 @@ fn rows(
 }
 
 fn wide(group: &dyn RowGroupReader, place: usize, count: usize) -> Decoded<Vec<Option<i64>>> {
-    numbers(group, place, count, Type::INT64, "a column has not 64 bits")
+    numbers(group, place, count, Type::INT64, "a column does not have values of 64 bits")
 }
 
 fn narrow(group: &dyn RowGroupReader, place: usize, count: usize) -> Decoded<Vec<Option<i32>>> {
-    numbers(group, place, count, Type::INT32, "a column has not 32 bits")
+    numbers(group, place, count, Type::INT32, "a column does not have values of 32 bits")
 }
 
 fn numbers<T: Number>(

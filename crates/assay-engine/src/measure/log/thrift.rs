@@ -196,7 +196,8 @@ impl<R: Read> Walk<R> {
             };
             let shape = fields.iter().find(|(known, _)| *known == id).map(|(_, shape)| shape);
             let shape = shape.filter(|shape| shape.is(kind));
-            let shape = shape.ok_or_else(|| format!("its format has no field {id} like this"))?;
+            let shape = shape
+                .ok_or_else(|| format!("a field {id} of this type is not part of its format"))?;
             match shape {
                 // In a field, the value of a flag is a part of the type.
                 Flag => {}
@@ -227,7 +228,7 @@ impl<R: Read> Walk<R> {
                 let head = self.byte()?;
                 let length = if head >> 4 == 15 { self.count()? } else { u64::from(head >> 4) };
                 if length > self.left || (head != 0 && !of.is(head & 0xf)) {
-                    return Err("a list in it is of no known kind".to_owned());
+                    return Err("a list in it has an unknown type".to_owned());
                 }
                 for _ in 0..length {
                     self.value(of)?;

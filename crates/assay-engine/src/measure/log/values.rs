@@ -112,7 +112,7 @@ fn decode<T: Number>(
             let width = usize::from(take(&mut data, 1)?[0]);
             let value = |place: u32| dictionary.get(place as usize).copied();
             let values: Option<Vec<T>> = runs(data, width, count)?.into_iter().map(value).collect();
-            values.ok_or_else(|| "a value is in no dictionary".to_owned())
+            values.ok_or_else(|| "a value is not in its dictionary".to_owned())
         }
         _ if count == 0 => Ok(Vec::new()),
         other => Err(format!("numbers in it are encoded as {other}")),

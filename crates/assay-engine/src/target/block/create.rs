@@ -32,7 +32,7 @@ pub(super) fn begin(path: &Path, intent: &Intent) -> Result<Opened> {
     let name = path.display();
     let Some(size) = intent.size else {
         let message = format!("{name} does not exist");
-        let hint = "check the spelling, or say how large to make it: --size 1GiB";
+        let hint = "check the spelling, or give the size of a new file: --size 1GiB";
         return Err(Error::usage("size-needed", message, hint));
     };
     let size = Bytes(size.0 / UNIT * UNIT);

@@ -48,9 +48,9 @@ pub(super) fn watched(
 
 /// Returns the error for a target that cannot be watched, because no thread could be started.
 pub(super) fn no_thread(path: &Path, cause: io::Error) -> Error {
-    let message = format!("there is no thread or no watch for {}", path.display());
-    let hint = "let this user have more processes (`ulimit -u`) and more watches \
-                (`sysctl fs.inotify`), or free memory";
+    let message = format!("the system gives no thread or no watch to observe {}", path.display());
+    let hint = "allow this user more processes (`ulimit -u`) and more watches (`sysctl \
+                fs.inotify`), or free memory";
     Error::environment("no-thread", message, hint).caused_by(cause)
 }
 
@@ -78,7 +78,8 @@ pub(super) fn set_direct(file: &File, path: &Path) -> Result<()> {
         return Ok(());
     }
     let message = format!("the file system of {} has no O_DIRECT", path.display());
-    let hint = "without it the page cache would be measured; use ext4, XFS, btrfs, or the device";
+    let hint = "use a file on ext4, XFS or btrfs, or the device: without O_DIRECT, assay would \
+                measure the page cache";
     let cause = io::Error::last_os_error();
     Err(Error::environment("no-direct-io", message, hint).caused_by(cause))
 }
@@ -90,15 +91,15 @@ pub(super) fn cannot_open(path: &Path, cause: io::Error) -> Error {
         Some(libc::EBUSY) => Error::environment(
             "device-busy",
             format!("somebody else has claimed {name}"),
-            "a mount in another namespace, ZFS, md, dm or another assay holds it: release it",
+            "release it: a mount in another namespace, ZFS, md, dm or another assay holds it",
         ),
         // Not even root may do it: the file is immutable or append-only, or the container forbids
         // it.
         Some(libc::EPERM) => Error::environment(
             "no-permission",
-            format!("the system lets no one open {name} like this"),
-            "`lsattr` shows whether it is immutable or append-only (`chattr -ia` ends that); \
-             in a container, the device must be allowed",
+            format!("the system does not allow this way of opening {name}"),
+            "check with `lsattr` whether the file is immutable or append-only (`chattr -ia` ends \
+             that); in a container, allow the device",
         ),
         Some(libc::EACCES) => Error::environment(
             "no-permission",
@@ -112,7 +113,7 @@ pub(super) fn cannot_open(path: &Path, cause: io::Error) -> Error {
         ),
         Some(libc::ENOMEDIUM) => {
             let message = format!("{name} has no medium");
-            Error::environment("target-empty", message, "insert one")
+            Error::environment("target-empty", message, "insert a medium")
         }
         Some(libc::ENXIO | libc::ENODEV) => Error::environment(
             "no-such-device",

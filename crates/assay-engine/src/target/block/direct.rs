@@ -40,9 +40,9 @@ pub(super) fn check_direct(opened: &Opened) -> Result<()> {
 
 fn not_direct(opened: &Opened) -> Error {
     let path = opened.identity.path.display();
-    let message = format!("reads of {path} are answered from memory, in spite of O_DIRECT");
-    let hint = "ext4 with data=journal and btrfs for compressed data ignore it: name a file \
-                elsewhere, or the device";
+    let message = format!("reads of {path} come from memory in spite of O_DIRECT");
+    let hint = "name a file on another file system, or the device: ext4 with data=journal and \
+                btrfs with compressed data ignore O_DIRECT";
     Error::environment("no-direct-io", message, hint)
 }
 

@@ -114,9 +114,9 @@ fn check_file_contents(path: &Path, opened: &Opened, named: Vec<String>) -> Resu
         return Ok(());
     }
     let words = found.words().join(", ");
-    let message = format!("{} was made by assay and now holds {words}", path.display());
-    let hint = "assay writes over nothing but its own data: name a file that does not exist, with \
-                --size, or remove this one";
+    let message = format!("{} was made by assay, but now holds {words}", path.display());
+    let hint = "name a file that does not exist, with --size, or remove this one: assay overwrites \
+                only its own data";
     Err(Error::environment("file-not-ours", message, hint))
 }
 
@@ -124,20 +124,21 @@ fn check_file_contents(path: &Path, opened: &Opened, named: Vec<String>) -> Resu
 pub(super) fn take_lease(path: &Path, file: &File) -> Result<Option<Lease>> {
     let name = path.display();
     let refuse = |what: String| {
-        let hint = "`fuser -v` says who; end that first, or name a file that does not exist";
+        let hint = "end that use first (`fuser -v` shows the process), or name a file that does \
+                    not exist";
         Err(Error::environment("file-in-use", what, hint))
     };
     match lease::take(file) {
         lease::Answer::Held(lease) => Ok(Some(lease)),
-        lease::Answer::Busy => refuse(format!("somebody else has {name} open")),
+        lease::Answer::Busy => refuse(format!("another process has {name} open")),
         lease::Answer::Denied => {
-            refuse(format!("{name} belongs to another user: nobody can say who else uses it"))
+            refuse(format!("{name} belongs to another user, so assay cannot see who else uses it"))
         }
         lease::Answer::Failed(cause) => Err(cannot_open(path, cause)),
         lease::Answer::Unwatched(cause) => Err(no_thread(path, cause)),
         lease::Answer::Unknown => match Machine::devices_alone().unknown_loop() {
             None => Ok(None),
-            Some(device) => refuse(format!("{name} may be what is behind {device}")),
+            Some(device) => refuse(format!("{name} may be the file behind {device}")),
         },
     }
 }
@@ -146,8 +147,8 @@ pub(super) fn take_lease(path: &Path, file: &File) -> Result<Option<Lease>> {
 /// the rest without asking the disk.
 fn refuse_holes(path: &Path, size: u64, file: &File) -> Result<()> {
     let Some(hole) = first_hole(file, size) else { return Ok(()) };
-    let message = format!("{} was never written from byte {hole} on", path.display());
-    let hint = "reads there do not reach the disk: let assay make the file, with a new name and \
-                --size, or copy it with `cp --sparse=never`";
+    let message = format!("{} was never written at byte {hole}", path.display());
+    let hint = "let assay make the file, with a new name and --size, or copy it with `cp \
+                --sparse=never`: reads of unwritten parts do not reach the disk";
     Err(Error::environment("file-has-holes", message, hint))
 }

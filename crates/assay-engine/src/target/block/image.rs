@@ -33,9 +33,9 @@ impl Image {
     /// If that fails: then the contents of the image are unknown.
     pub(crate) fn save(&self, path: &Path) -> Result<()> {
         self.file.sync_all().map_err(|cause| {
-            let message = format!("what the guest wrote did not all reach {}", path.display());
-            let hint = "the disk under it failed (`dmesg`), or its file system is full: the image \
-                        may be broken";
+            let message = format!("not all of the guest's writes reached {}", path.display());
+            let hint = "check the disk (`dmesg`) and the free space of its file system; do not \
+                        trust the image: it may be broken";
             Error::environment("linux-image-lost", message, hint).caused_by(cause)
         })
     }
@@ -69,8 +69,8 @@ pub(crate) fn open_image(path: &Path, write: Option<&Path>) -> Result<Image> {
         Err(e) => return Err(cannot_open(path, e)),
     };
     if !matches!(node.kind, NodeKind::File(_)) {
-        let message = format!("{} is no plain file", path.display());
-        let hint = "name a plain file, or one that does not exist yet";
+        let message = format!("{} is not a regular file", path.display());
+        let hint = "name a regular file, or one that does not exist yet";
         return Err(Error::environment("linux-image", message, hint));
     }
     let file = node.open(OFlags::RDONLY).map_err(|e| cannot_open(path, e))?;
@@ -80,7 +80,7 @@ pub(crate) fn open_image(path: &Path, write: Option<&Path>) -> Result<Image> {
         check_write(path, &node, &intent, None)?;
     }
     if let Some(error) = file_refusal(path, &node, is_ours || write.is_some()) {
-        let hint = format!("if the guest may change it: --write {}", path.display());
+        let hint = format!("add `--write {}` if the guest may change it", path.display());
         let hint = if error.id == "file-not-ours" { hint } else { error.hint.clone() };
         return Err(Error { hint, ..error });
     }

@@ -94,7 +94,7 @@ impl NewFile {
         let name = self.path.display();
         if stop::is_interrupted() {
             let message = format!("interrupted while making {name}; it has been removed");
-            let hint = "the same command begins again";
+            let hint = "run the same command again";
             return Error {
                 kind: ErrorKind::Interrupted,
                 ..Error::usage("interrupted", message, hint)
@@ -106,9 +106,10 @@ impl NewFile {
         };
         let hint = match cause.kind() {
             io::ErrorKind::AlreadyExists => {
-                "something got this name meanwhile: is it named twice, or the run directory, too?"
+                "check that no other target and not the run directory has this name: something \
+                 else got it meanwhile"
             }
-            _ => "see `df` for the space that is left; what was begun has been removed",
+            _ => "check the free space (`df`); the unfinished file has been removed",
         };
         Error::environment("target-create", message, hint).caused_by(cause)
     }

@@ -94,9 +94,9 @@ impl Opened {
         };
         let Some(hole) = hole else { return Ok(()) };
         let path = self.identity.path.display();
-        let message = format!("{path} has lost its block at byte {hole} while it was measured");
-        let hint =
-            "reads there do not reach the disk: keep others from the file, and measure again";
+        let message = format!("{path} lost its block at byte {hole} while it was measured");
+        let hint = "keep other programs from the file, and measure again: reads of the hole do not \
+                    reach the disk";
         Err(Error::environment("file-has-holes", message, hint))
     }
 }
@@ -112,8 +112,8 @@ pub(super) fn describe(path: &Path, node: &Node, mut file: File) -> Result<Opene
     let end = file.seek(SeekFrom::End(0)).map_err(|e| cannot_open(path, e))?;
     let capacity = Bytes(end / granularity.0 * granularity.0);
     if capacity == Bytes::ZERO {
-        let message = format!("{} has no block of {granularity}", path.display());
-        let hint = "name a file or device with contents; for a new file, give a --size";
+        let message = format!("{} is smaller than one block of {granularity}", path.display());
+        let hint = "name a larger file or device, or a new file with --size";
         return Err(Error::environment("target-empty", message, hint));
     }
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();

@@ -34,8 +34,8 @@ impl Opened {
             return Ok(());
         }
         let message = format!(
-            "something else changed {}, its partitions, or the file or disk that it lies on, or \
-             how writes are counted, after assay had looked at it and before assay wrote",
+            "another program changed {}, its partitions, the file or disk that it lies on, or the \
+             counting of its writes, after assay had checked it and before assay wrote",
             self.identity.path.display()
         );
         Err(taken(message))
@@ -53,8 +53,8 @@ impl Opened {
             return Ok(());
         }
         let message = format!(
-            "something else wrote to {}, its partitions or its disk while assay wrote to it, or \
-             switched the count of writes off",
+            "another program wrote to {}, its partitions or its disk while assay wrote to it, or \
+             switched off the counting of writes",
             self.identity.path.display()
         );
         Err(taken(message))
@@ -62,6 +62,6 @@ impl Opened {
 }
 
 fn taken(message: String) -> Error {
-    let hint = "what assay has not written over is still there; end that use, and begin anew";
+    let hint = "end that use, then start again; data that assay has not overwritten is still there";
     Error::environment("target-taken", message, hint)
 }

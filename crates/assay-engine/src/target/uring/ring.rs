@@ -35,8 +35,8 @@ pub(super) fn build_ring(depth: u32) -> io::Result<IoUring> {
 
 /// Returns the error for a kernel that gives no ring.
 pub(super) fn no_io_uring(cause: io::Error) -> Error {
-    let message = "the kernel gives no io_uring";
-    let hint = "io_uring needs Linux 5.11 or newer and may be switched off: see \
+    let message = "the kernel does not provide io_uring";
+    let hint = "use Linux 5.11 or newer, and check that io_uring is not switched off: \
                 /proc/sys/kernel/io_uring_disabled, or the container's seccomp profile";
     Error::environment("no-io-uring", message, hint).caused_by(cause)
 }

@@ -14,12 +14,13 @@ fn what_is_wrong_is_said_with_its_place() {
     assert_eq!(id, "trace-malformed");
     assert_eq!(
         message,
-        "t.0: byte 56: no record begins here: 0x20202020 stands where 0x65617407 should"
+        "t.0: byte 56: no record begins here: its first four bytes are 0x20202020 instead of \
+         0x65617407"
     );
     let mut newer = right.clone();
     newer[0] = 8;
     let (_, message) = broken(&newer);
-    assert_eq!(message, "t.0: byte 56: a record of version 8, and only 7 is known");
+    assert_eq!(message, "t.0: byte 56: a record has version 8, but assay reads only version 7");
     let (_, message) = broken(&e(1, "Q", "R", 1 << 60, 8).record(false, 0));
     assert_eq!(message, "t.0: byte 56: block 1152921504606846976 lies beyond every drive");
     // Request logs hold signed numbers, so times above 2^63 - 1 ns are refused.
@@ -28,7 +29,10 @@ fn what_is_wrong_is_said_with_its_place() {
     let record = |time: u64| [&late(time), &e(0, "Q", "R", 8, 8).record(false, 0)[16..]].concat();
     let (id, message) = broken(&record(1 << 63));
     assert_eq!(id, "trace-malformed");
-    assert_eq!(message, "t.0: byte 56: no trace lasts until 9223372036854775808 ns");
+    assert_eq!(
+        message,
+        "t.0: byte 56: the time of a record, 9223372036854775808 ns, is larger than in any trace"
+    );
     assert!(read(&[&[&right[..], &record((1 << 63) - 1)].concat()], None).is_ok());
     // A record in the middle has the other byte order.
     let (_, message) = broken(&e(1, "Q", "R", 8, 8).record(true, 0));
@@ -37,7 +41,7 @@ fn what_is_wrong_is_said_with_its_place() {
     let line = text(&[e(0, "Q", "R", 8, 8)]);
     let wrong = [&line[..], &line, b"  8,0 0 0 0.5 4711 Q R 8 + x\n"].concat();
     let error = read(&[&wrong], None).unwrap_err();
-    assert_eq!(error.message, "t.0: line 3, column 28: how many blocks is no number");
+    assert_eq!(error.message, "t.0: line 3, column 28: the number of blocks is not a number");
     let endless = [&line[..], &[b'9'; 80_000]].concat();
     let error = read(&[&endless], None).unwrap_err();
     assert_eq!(error.message, "t.0: line 2, column 65536: the line does not end");

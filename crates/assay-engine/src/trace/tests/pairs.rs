@@ -194,7 +194,7 @@ fn what_cannot_be_paired_is_told() {
     ]);
     assert_eq!(rows, []);
     let expected = [
-        ("completed, never begun", 2),
+        ("completed, but never queued or dispatched", 2),
         ("dispatched, not completed", 1),
         ("queued, not dispatched", 2),
     ];

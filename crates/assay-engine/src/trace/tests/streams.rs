@@ -62,7 +62,7 @@ fn a_trace_of_several_devices_is_asked_about() {
     for bytes in [records(&events, false), records(&events, true), text(&events)] {
         let unclear = read(&[&bytes], None).unwrap_err();
         assert_eq!(unclear.id, "trace-devices");
-        let said = "the trace is of several devices: 8,16 (4 events), 8,1 (3 events)";
+        let said = "the trace has requests of several devices: 8,16 (4 events), 8,1 (3 events)";
         assert_eq!(unclear.message, said);
         let (rows, record) = read(&[&bytes], Some("8,1")).unwrap();
         assert_eq!(rows, [row([Nanos(1), N, Nanos(4), Nanos(5)], Op::Read, 8, 8)]);
@@ -75,7 +75,7 @@ fn a_trace_of_several_devices_is_asked_about() {
             (absent.id, &*absent.message),
             ("trace-no-requests", "the trace has no requests of 8,32")
         );
-        assert_eq!(absent.hint, "it has 8,16 (4 events), 8,1 (3 events)");
+        assert_eq!(absent.hint, "choose a device of the trace: 8,16 (4 events), 8,1 (3 events)");
         // Without the other device, the trace is of one device.
         let without: Vec<E> = events.into_iter().filter(|e| e.device.1 != 16).collect();
         assert_eq!(read(&[&records(&without, false)], None).unwrap().0, rows);
@@ -135,7 +135,7 @@ fn text_has_headings_and_summaries() {
     let heading = b"Device CPU Seq Time PID Action\n\n";
     let summary = b"CPU0 (8,0):\n Reads Queued:           1,        4KiB\n";
     let (rows, record) = read(&[&[&heading[..], &lines, summary].concat()], None).unwrap();
-    assert_eq!((rows.len(), unpaired(&record)), (1, vec![("lines that are no events", 4)]));
+    assert_eq!((rows.len(), unpaired(&record)), (1, vec![("lines that are not events", 4)]));
 }
 
 #[test]

@@ -92,7 +92,7 @@ impl OptionReader<'_, '_> {
         if text.is_empty() {
             let expected = "a drive such as `sim:wd-raptor`, or an option such as `fs=ext4`";
             let hint = "remove the comma, or write what is missing";
-            let message = "nothing between commas";
+            let message = "there is nothing between two commas";
             return Err(self.parser.error(Kind::Syntax, &part, message, expected, hint));
         }
         if text == "raw" {
@@ -103,8 +103,8 @@ impl OptionReader<'_, '_> {
             return self.option(&part);
         }
         if self.device.is_some() {
-            let message = "a second device";
-            let hint = "several drives make an array: `md-raid0(sim:a, sim:b)`";
+            let message = "there is a second device";
+            let hint = "make several drives an array: `md-raid0(sim:a, sim:b)`";
             return Err(self.parser.error(Kind::Impossible, &part, message, "one", hint));
         }
         self.device = Some(self.device(part)?);
@@ -116,15 +116,17 @@ impl OptionReader<'_, '_> {
         if text.starts_with("md-") {
             let array = self.parser.array(part.start + "md-".len()..part.end, 0)?;
             if let Some(card) = &array.controller {
-                let message = format!("the kernel makes this array, not `{card}`");
-                let hint = "`@` hangs a member on a card; `raid0(…)` without `md-` is the card's";
+                let message =
+                    format!("the kernel makes an `md-` array, so `{card}` cannot make it");
+                let hint = "connect members to the card with `@`, or let the card make the array: \
+                            `raid0(…)` without `md-`";
                 let expected = "no `controller`";
                 return Err(self.parser.error(Kind::Impossible, &part, message, expected, hint));
             }
             if array.fail_at.is_some() || array.rebuild.is_some() {
-                let message = "the kernel's array with a failure at a time, or with spares";
-                let hint =
-                    "`failed=1` starts it degraded; `assay linux run` can run `mdadm` itself";
+                let message = "an array of the kernel takes neither `fail_at` nor `rebuild`";
+                let hint = "start the array degraded with `failed=1`, or run `mdadm` itself with \
+                            `assay linux run`";
                 let expected = "`failed` alone";
                 return Err(self.parser.error(Kind::Impossible, &part, message, expected, hint));
             }
@@ -136,7 +138,7 @@ impl OptionReader<'_, '_> {
         }
         let mut members = self.parser.member(part.clone(), 0)?;
         if members.len() != 1 {
-            let message = "several drives, and no array of them";
+            let message = "several drives are given, but no array of them";
             let hint = format!("write `md-raid0({text})`");
             return Err(self.parser.error(Kind::Impossible, &part, message, "one drive", hint));
         }
@@ -155,7 +157,7 @@ impl OptionReader<'_, '_> {
         if members.len() >= 2 {
             return Ok(BlockDevice::RaidZ(members));
         }
-        let message = "a raid-z of fewer than two drives";
+        let message = "a raid-z needs two drives or more";
         let (expected, hint) = ("two drives or more", "e.g. `raid-z(sim:x25-m-g2*5)`");
         Err(self.parser.error(Kind::OutOfRange, &span, message, expected, hint))
     }
@@ -197,7 +199,7 @@ impl OptionReader<'_, '_> {
             "copy" | "prepare" => {
                 let rate = units::rate(text).ok_or_else(|| {
                     let message = format!("`{text}` is not a rate");
-                    let hint = "it is what the machine copies while a drive waits";
+                    let hint = "write the rate at which the machine copies data";
                     let expected = "bytes a second, e.g. `400MB/s`";
                     parser.error(Kind::BadUnit, &span, message, expected, hint)
                 })?;
@@ -255,7 +257,7 @@ impl OptionReader<'_, '_> {
             return Ok(text.to_owned());
         }
         let message = format!("`{text}` cannot be a target's name");
-        let expected = "letters, digits and `._-*+`, in parts with `/` between, at most 64";
+        let expected = "at most 64 letters, digits and `._-*+`, in parts separated by `/`";
         Err(self.parser.error(
             Kind::UnknownValue,
             span,
@@ -273,7 +275,7 @@ impl OptionReader<'_, '_> {
         if plain.chars().all(fine) {
             return Ok(plain.trim().to_owned());
         }
-        let message = "no words for a tool";
+        let message = "these cannot be the options of a tool";
         let expected = "letters, digits and signs";
         let hint = "e.g. `mkfs=\"-b 1024\"` or `mount=\"noatime,data=writeback\"`";
         Err(self.parser.error(Kind::Syntax, span, message, expected, hint))
@@ -287,28 +289,28 @@ impl OptionReader<'_, '_> {
         };
         let Some(device) = self.device else {
             let hint = "e.g. `linux(fs=ext4, sim:wd-raptor)`; `assay devices` lists the drives";
-            return Err(impossible(span, "Linux without a drive", hint));
+            return Err(impossible(span, "the Linux target has no drive", hint));
         };
         let said = |key: &str| self.seen.iter().find(|(name, _)| *name == key).map(|(_, s)| s);
         match (self.is_raw, self.settings.filesystem) {
             (true, Some(_)) => {
-                let message = "`raw` and a file system";
+                let message = "`raw` and a file system exclude each other";
                 return Err(impossible(said("fs").unwrap_or(span), message, "keep one of them"));
             }
             (false, None) => {
                 let hint = "add `fs=ext4`, or `raw` for requests to the device itself";
-                return Err(impossible(span, "no file system", hint));
+                return Err(impossible(span, "the Linux target has no file system", hint));
             }
             _ => {}
         }
         if let (BlockDevice::RaidZ(_), false) = (&device, self.settings.filesystem == Some("zfs")) {
-            let hint = "add `fs=zfs`; `md-raid5(…)` is the kernel's array of that kind";
-            return Err(impossible(span, "`raid-z` without ZFS", hint));
+            let hint = "add `fs=zfs`, or use the similar array of the kernel, `md-raid5(…)`";
+            return Err(impossible(span, "`raid-z` needs ZFS", hint));
         }
         for key in ["mkfs", "mount"] {
             if let (true, Some(span)) = (self.is_raw, said(key)) {
-                let message = format!("`{key}` without a file system");
-                return Err(impossible(span, &message, "remove it, or take `fs=` for `raw`"));
+                let message = format!("`{key}` needs a file system");
+                return Err(impossible(span, &message, "remove it, or use `fs=` instead of `raw`"));
             }
         }
         Ok((LinuxSpec { device, settings: self.settings }, self.seen))

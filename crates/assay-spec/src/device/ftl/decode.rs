@@ -66,7 +66,7 @@ pub(in crate::device) fn decode(top: &mut Section<'_>, values: &mut Values) -> D
 /// Decodes the mapping `in-place`, which takes no other keys.
 fn in_place(top: &mut Section<'_>, mut ftl: Section<'_>) -> Decoded<FtlSpec> {
     hybrid::goes_without(&mut ftl);
-    top.goes_with(&["endurance"], "an `ftl.mapping` of what is erased");
+    top.goes_with(&["endurance"], "an `ftl.mapping` other than `in-place`");
     ftl.finish()?;
     Ok(FtlSpec::InPlace)
 }
@@ -134,14 +134,16 @@ fn check_target(s: &Section<'_>, spec: &CollectionSpec, allocation: Allocation) 
     };
     if spec.copy == CopyPath::CopyBack {
         return impossible(
-            "a page that is copied back stays in its plane: it cannot be moved over the drive",
-            "take `collection.copy` `controller`, or leave out `target`",
+            "`collection.target` needs pages that can move to any plane, but a copy-back leaves a \
+             page in its plane",
+            "set `collection.copy` to `controller`, or leave out `target`",
         );
     }
     if allocation == Allocation::Static {
         return impossible(
-            "with a static allocation a page has its plane: it cannot be moved over the drive",
-            "take `ftl.allocation` `dynamic`, or leave out `target`",
+            "`collection.target` needs pages that can move to any plane, but a static allocation \
+             fixes the plane of a page",
+            "set `ftl.allocation` to `dynamic`, or leave out `target`",
         );
     }
     Ok(())
@@ -218,8 +220,8 @@ mod tests {
         assert_eq!(over_drive(&[], &[("target", "plane")]), Ok(false));
         assert_eq!(over_drive(&[], &[drive, controller]), Ok(true));
         let refused = over_drive(&[], &[drive]).expect_err("copy-back is the default");
-        assert!(refused.contains("copied back stays in its plane"), "{refused}");
+        assert!(refused.contains("a copy-back leaves a page in its plane"), "{refused}");
         let fixed = over_drive(&[("allocation", "static")], &[drive, controller]);
-        assert!(fixed.expect_err("static").contains("with a static allocation a page has its"));
+        assert!(fixed.expect_err("static").contains("a static allocation fixes the plane"));
     }
 }

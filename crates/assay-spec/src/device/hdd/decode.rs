@@ -42,9 +42,9 @@ pub(in crate::device) fn decode(
     let shingled = shingled::decode(top, values, &cache)?;
     let moves = [head_switch, write_settle, longest(&seek)];
     if moves.iter().any(|t| *t > Nanos::from_secs(1)) {
-        let message = "an arm that moves for more than a second is broken".to_owned();
+        let message = "a movement of the arm takes more than a second".to_owned();
         let e = top.error(Kind::OutOfRange, top.span_of("seek"), message, "at most 1s");
-        let hint = "see `[seek]`, `disk.head_switch` and `disk.write_settle` for a wrong unit";
+        let hint = "check the units in `[seek]`, `disk.head_switch` and `disk.write_settle`";
         return Err(with_hint(e, hint));
     }
     let spec = HddSpec {
@@ -79,7 +79,7 @@ fn check_capacity(top: &Section<'_>, spec: &HddSpec, capacity: Bytes) -> Decoded
     let e = top.error(
         Kind::Impossible,
         top.span_of("capacity"),
-        format!("the tracks hold {} and the drive promises {capacity}{beside}", spec.raw()),
+        format!("the tracks hold {}, but the capacity is {capacity}{beside}", spec.raw()),
         "at most what the tracks hold, in whole sectors",
     );
     Err(with_hint(e, "raise the cylinders or sectors of `disk.zones`"))
@@ -175,7 +175,7 @@ fn decode_cache(top: &mut Section<'_>, values: &mut Values) -> Decoded<CacheSpec
     let segment = Bytes(size.0 / u64::from(segments));
     if segment < Bytes(SECTOR) || write_segments > segments {
         let what = format!("{segments} segments ({write_segments} for writes) in {size}");
-        let message = format!("the cache cannot be cut into {what}");
+        let message = format!("the cache cannot be divided into {what}");
         let expected = "segments of at least a sector, and no more of them for writes";
         let e = s.error(Kind::Impossible, s.span_of("segments"), message, expected);
         return Err(with_hint(e, "lower `segments` or `write_segments`, or raise `size`"));

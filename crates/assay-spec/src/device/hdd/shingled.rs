@@ -38,12 +38,13 @@ fn check(s: &Section<'_>, spec: &ShingledSpec, cache: &CacheSpec) -> Decoded<()>
     let sizes =
         [("band", spec.band), ("cache", spec.cache), ("entry_overhead", spec.entry_overhead)];
     if let Some((key, size)) = sizes.iter().find(|(_, b)| !b.is_multiple_of(Bytes(SECTOR))) {
-        let message = format!("`shingled.{key}` = {size} is no whole number of sectors");
+        let message = format!("`shingled.{key}` = {size} is not a whole number of sectors");
         return wrong(key, message, "a multiple of 512B", "write it in KiB or MiB");
     }
     if spec.band.0.saturating_mul(2) > cache.size.0 {
-        let message = format!("two bands of {} do not fit into {}", spec.band, cache.size);
-        let hint = "bands are put together in the memory: lower `band` or raise `cache.size`";
+        let message =
+            format!("two bands of {} do not fit into the memory of {}", spec.band, cache.size);
+        let hint = "lower `band` or raise `cache.size`: the disk assembles bands in its memory";
         return wrong("band", message, "at most half of `cache.size`", hint);
     }
     if spec.cache.0 / 2 < spec.band.0.saturating_add(spec.entry_overhead.0) {
@@ -57,9 +58,14 @@ fn check(s: &Section<'_>, spec: &ShingledSpec, cache: &CacheSpec) -> Decoded<()>
         return wrong("map_entries", message, expected, "raise `map_entries`");
     }
     if cache.write_extents == 0 || cache.read_whole_track || cache.destage_after != Nanos::ZERO {
-        let message = "a shingled disk cannot have such a `[cache]`".to_owned();
+        let message = "the settings of `[cache]` do not fit a shingled disk".to_owned();
         let expected = "`write_extents`, and neither `read_whole_track` nor `destage_after`";
-        return wrong("band", message, expected, "its writes wait packed, and for their band");
+        return wrong(
+            "band",
+            message,
+            expected,
+            "change `[cache]`: a shingled disk packs writes that wait, and writes them by band",
+        );
     }
     Ok(())
 }
@@ -83,11 +89,11 @@ mod tests {
     fn what_does_not_go_together_is_refused() {
         let small = "cache = { value = \"32GiB\"";
         let cases = [
-            ("\"28MiB\"", "\"28MB\"", "no whole number of sectors"),
-            ("\"28MiB\"", "\"65MiB\"", "two bands of 65MiB do not fit into 128MiB"),
+            ("\"28MiB\"", "\"28MB\"", "not a whole number of sectors"),
+            ("\"28MiB\"", "\"65MiB\"", "two bands of 65MiB do not fit into the memory of 128MiB"),
             (small, "cache = { value = \"56MiB\"", "the persistent cache of 56MiB is too small"),
             ("250000", "511", "a map of 511 entries is too small"),
-            ("write_extents", "#", "cannot have such a `[cache]`"),
+            ("write_extents", "#", "`[cache]` do not fit a shingled disk"),
             (small, "cache = { value = \"132GiB\"", "beside a persistent cache of 132GiB"),
         ];
         for (from, to, said) in cases {

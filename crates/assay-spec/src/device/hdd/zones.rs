@@ -65,7 +65,7 @@ pub(super) fn decode_zones(
         };
         if let Some((problem, expected)) = impossible(&zone, next, heads, spare_range) {
             let e = inner.error(Kind::Impossible, item.span(), problem, expected);
-            return Err(with_hint(e, "sectors are counted from the start of the zone"));
+            return Err(with_hint(e, "count sectors from the start of the zone"));
         }
         zones.push(zone);
     }
@@ -139,13 +139,19 @@ fn impossible(
 ) -> Option<(String, &'static str)> {
     let physical = zone.physical(heads);
     if zone.first_cylinder < next {
-        return Some(("the zone overlaps the one before".to_owned(), "zones from the edge in"));
+        return Some((
+            "the zone overlaps the one before".to_owned(),
+            "zones without overlap, from the outer edge inward",
+        ));
     }
     if zone.first_cylinder + zone.cylinders > CYLINDERS || physical > u64::from(u32::MAX) {
         return Some(("the zone is too large".to_owned(), "at most 2^32 sectors in a zone"));
     }
     if zone.sectors(heads, spare_range) == 0 {
-        return Some(("nothing is left of the zone".to_owned(), "fewer spares"));
+        return Some((
+            "the spares leave no sectors for data in the zone".to_owned(),
+            "fewer spares",
+        ));
     }
     if zone.slips.windows(2).any(|w| w[0] >= w[1]) {
         return Some(("`slips` do not ascend".to_owned(), "every slipped sector once, ascending"));
@@ -165,6 +171,7 @@ fn impossible(
         let problem = format!("{most} slips in one spare range of {} spares", zone.spares);
         return Some((problem, "a spare for every slip"));
     }
-    (u64::from(zone.spares) >= range)
-        .then(|| ("a spare range has nothing but spares".to_owned(), "fewer spares"))
+    (u64::from(zone.spares) >= range).then(|| {
+        ("a spare range has only spares, and no sectors for data".to_owned(), "fewer spares")
+    })
 }

@@ -103,16 +103,20 @@ fn decode_flush(
         Err(with_hint(buffer.error(Kind::Impossible, buffer.key_span_of(key), message, ""), hint))
     };
     if high > size {
-        let message = format!("{high} never wait in a buffer of {size}");
+        let message = format!("`high` = {high} is larger than the buffer of {size}");
         return impossible("high", message, "lower `high`, or raise `size`");
     }
     if low >= high {
-        let message = format!("with {low} left over, a buffer that holds {high} is not relieved");
-        return impossible("low", message, "lower `low`: it must be below `high`");
+        let message = format!(
+            "`low` = {low} is not below `high` = {high}, so writing back would free nothing"
+        );
+        return impossible("low", message, "lower `low` below `high`");
     }
     if reads == ReadBuffered::AfterWriteBack {
-        let message = "a buffer that serves no reads cannot keep what may be read".to_owned();
-        return impossible("flush", message, "leave out `reads`, or take `flush` `at-once`");
+        let message = "`flush` `lazy` keeps written pages in the buffer, so reads must be served \
+                       from the buffer"
+            .to_owned();
+        return impossible("flush", message, "leave out `reads`, or set `flush` to `at-once`");
     }
     Ok(FlushSpec::Lazy(LazySpec { high, low, idle }))
 }
@@ -180,36 +184,41 @@ fn check_programs(top: &Section<'_>, spec: &SsdSpec) -> Decoded<()> {
     };
     let nand = &spec.nand;
     if nand.suspend.is_some() && matches!(spec.ftl, FtlSpec::InPlace) {
-        let message = "what is written in place is not left for reads".to_owned();
-        return impossible("ftl", message, "leave out `nand.suspend` and what goes with it");
+        let message =
+            "a drive with mapping `in-place` does not suspend writes for reads".to_owned();
+        return impossible("ftl", message, "leave out `nand.suspend` and the keys that go with it");
     }
     let slc = match spec.ftl {
         FtlSpec::Page(map) => map.slc,
         FtlSpec::Hybrid(_) | FtlSpec::InPlace => None,
     };
     if slc.is_some() && nand.slc.is_none() {
-        let message = "chips without `slc_program` have no blocks of one bit a cell".to_owned();
+        let message = "`[slc]` needs blocks with one bit a cell, but the chips have no \
+                       `slc_program`"
+            .to_owned();
         return impossible("slc", message, "add `bits`, `slc_read` and `slc_program` to `[nand]`");
     }
     if nand.pages_per_program == 1 {
         return Ok(());
     }
     let FtlSpec::Page(map) = spec.ftl else {
-        let message =
-            "programs of several pages are not for what is written page by page".to_owned();
+        let message = "only `ftl.mapping` `page` can use programs of several pages".to_owned();
         return impossible("ftl", message, "leave out `nand.pages_per_program`");
     };
     if map.collection.copy == CopyPath::CopyBack {
         let message =
-            "pages that are programmed together are gathered in the controller".to_owned();
-        return impossible("ftl", message, "take `collection.copy` `controller`");
+            "programs of several pages are gathered in the controller, so `collection.copy` cannot \
+             be `copy-back`".to_owned();
+        return impossible("ftl", message, "set `collection.copy` to `controller`");
     }
     if map.collection.frontiers == Frontiers::One {
-        let message = "programs that lack pages would take the room of what is moved".to_owned();
+        let message = "with one frontier, incomplete programs would use up the space for moved \
+                       pages"
+            .to_owned();
         return impossible("collection", message, "leave out `collection.frontiers`");
     }
     if map.slc.is_some() && map.collection.over_drive {
-        let message = "data leaves a cache of one bit a cell within its plane".to_owned();
+        let message = "data leaves an SLC cache (`[slc]`) only within its plane".to_owned();
         return impossible("slc", message, "leave out `collection.target`");
     }
     // In each plane, all pages of a program but one may wait for the last one.
@@ -217,8 +226,9 @@ fn check_programs(top: &Section<'_>, spec: &SsdSpec) -> Decoded<()> {
     match spec.buffer {
         BufferSpec::Dram { reads: ReadBuffered::FromBuffer, size, .. } if size >= most => Ok(()),
         _ => {
-            let message = format!("{most} may wait for the pages they are programmed with");
-            let hint = "take a `dram` buffer of that size at least that serves reads";
+            let message =
+                format!("up to {most} of data may wait for other pages of the same program");
+            let hint = "use a `dram` buffer of at least this size that serves reads";
             impossible("buffer", message, hint)
         }
     }
@@ -233,12 +243,17 @@ fn check_endurance(top: &Section<'_>, spec: &SsdSpec, link: LinkSpec) -> Decoded
     };
     let (spare, blocks) = (endurance.spare_blocks, spec.nand.blocks_per_plane);
     if spare >= blocks {
-        let message = format!("{spare} blocks of each plane may go bad, and it has {blocks}");
+        let message =
+            format!("{spare} blocks of each plane may go bad, but a plane has only {blocks}");
         return impossible(message, "lower `endurance.spare_blocks`");
     }
     if link.command == Nanos::ZERO {
-        let message = "a worn drive refuses writes in no time, and a loop of them has no end";
-        return impossible(message.to_owned(), "give `link.command` the controller's time");
+        let message = "a worn drive would refuse writes in no time, so a loop of writes would \
+                       never end";
+        return impossible(
+            message.to_owned(),
+            "set `link.command` to the time that the controller needs for a command",
+        );
     }
     Ok(())
 }
@@ -254,11 +269,16 @@ fn check_ecc(top: &Section<'_>, spec: &SsdSpec) -> Decoded<()> {
     let page = spec.nand.page;
     if !page.is_multiple_of(ecc.codeword) && !ecc.codeword.is_multiple_of(page) {
         let message = format!("codewords of {} do not fill pages of {page}", ecc.codeword);
-        return impossible(message, "take a divisor or a multiple of the page");
+        return impossible(message, "use a divisor or a multiple of the page");
     }
     if spec.endurance.is_none() && ecc.worn > ecc.fresh {
-        let message = "blocks that never wear out have no more wrong bits later".to_owned();
-        return impossible(message, "add `[endurance]`, or take `ecc.worn` as `ecc.fresh`");
+        let message = "without `[endurance]` blocks never wear out, so `ecc.worn` cannot be above \
+                       `ecc.fresh`"
+            .to_owned();
+        return impossible(
+            message,
+            "add `[endurance]`, or set `ecc.worn` to the value of `ecc.fresh`",
+        );
     }
     Ok(())
 }
@@ -270,7 +290,8 @@ fn check_spare(top: &Section<'_>, spec: &SsdSpec, capacity: Bytes) -> Decoded<()
         return Ok(());
     }
     let message = format!(
-        "{} of flash cannot hold {capacity} and the {overhead} this layer works with",
+        "{} of flash cannot hold {capacity} and the {overhead} that the \
+         translation layer needs",
         nand.raw()
     );
     let e = top.error(Kind::Impossible, top.span_of("ftl"), message, "");
@@ -326,9 +347,9 @@ mod tests {
             let said = drive(spare, command).expect_err("it cannot be");
             assert!(said.contains(why), "{said}");
         };
-        is(1000, command, "this layer works with");
+        is(1000, command, "that the translation layer needs");
         is(524_288, command, "blocks of each plane may go bad");
-        is(20, "command = { value = \"0us\"", "a loop of them has no end");
+        is(20, "command = { value = \"0us\"", "a loop of writes would never end");
     }
 
     #[test]
@@ -386,13 +407,13 @@ mod tests {
         let fixed = [("size", "1GiB"), ("fixed", "2GiB"), ("fold_after", "1s")];
         for (nand, collection, slc, said) in [
             (&cells[..1], &[][..], &[][..], "gathered in the controller"),
-            (&cells[..1], &[controller, ("frontiers", "one")], &[], "take the room"),
+            (&cells[..1], &[controller, ("frontiers", "one")], &[], "use up the space"),
             (&[("pages_per_program", "3")], &[controller], &[], "do not divide a block"),
             (&[eight, ("bits", "3"), times[0], times[1]], &[controller], &[], "do not divide"),
             (&[eight, bits], &[controller], &[], "slc_read"),
-            (&cells[..1], &[controller], &cache, "no blocks of one bit a cell"),
+            (&cells[..1], &[controller], &cache, "blocks with one bit a cell"),
             (&cells, &[controller, target], &cache, "within its plane"),
-            (&cells, &[controller], &fixed, "cannot be fixed"),
+            (&cells, &[controller], &fixed, "larger than the whole cache"),
         ] {
             let error: String = drive(nand, collection, slc).expect_err(said);
             assert!(error.contains(said) && error.contains("drive.toml"), "{said}: {error}");
@@ -416,9 +437,12 @@ mod tests {
         for (keys, said) in [
             (&[high][..], "flush `lazy`"),
             (&[lazy, high], "low"),
-            (&[lazy, ("high", "2MiB"), low], "never wait in a buffer of 1MiB"),
-            (&[lazy, high, ("low", "512KiB")], "is not relieved"),
-            (&[lazy, high, low, ("reads", "after-write-back")], "serves no reads"),
+            (&[lazy, ("high", "2MiB"), low], "larger than the buffer of 1MiB"),
+            (&[lazy, high, ("low", "512KiB")], "would free nothing"),
+            (
+                &[lazy, high, low, ("reads", "after-write-back")],
+                "reads must be served from the buffer",
+            ),
         ] {
             let error = flush(keys).expect_err(said);
             assert!(error.contains(said) && error.contains("drive.toml"), "{error}");

@@ -23,8 +23,12 @@ pub fn decode(top: &mut Section<'_>, scale: Scale) -> Decoded<Option<Factors>> {
     let read = Factors { template, factors, base, impossible, scale };
     if let Err(why) = read.target(&read.base) {
         let message = format!("the base point is impossible: {why}");
-        let e = section.error(Kind::Impossible, base_span, message, "levels that go together");
-        return Err(with_hint(e, "everything else is varied around it: choose another"));
+        let e =
+            section.error(Kind::Impossible, base_span, message, "a possible combination of levels");
+        return Err(with_hint(
+            e,
+            "choose another base point: one factor at a time is varied around it",
+        ));
     }
     section.finish()?;
     Ok(Some(read))
@@ -47,7 +51,7 @@ fn read_levels(mut section: Section<'_>) -> Decoded<Vec<Factor>> {
             }
             DeValue::Table(_) => named(&section, &name, &value)?,
             _ => {
-                let message = format!("the levels of `{name}` are no list");
+                let message = format!("the levels of `{name}` are not a list");
                 let e = section.error(Kind::WrongType, value.span(), message, "a list");
                 return Err(with_hint(e, format!("e.g. `{name} = [\"a\", \"b\"]`")));
             }
@@ -56,8 +60,12 @@ fn read_levels(mut section: Section<'_>) -> Decoded<Vec<Factor>> {
         factors.push(Factor { name, levels });
     }
     if factors.is_empty() {
-        let e = section.error(Kind::MissingKey, section.span(), "no factor", "at least one");
-        return Err(with_hint(e, "a factor is a list of levels, e.g. `drives = [2, 3, 5]`"));
+        let e =
+            section.error(Kind::MissingKey, section.span(), "there is no factor", "at least one");
+        return Err(with_hint(
+            e,
+            "add a factor, which is a list of levels, e.g. `drives = [2, 3, 5]`",
+        ));
     }
     Ok(factors)
 }
@@ -66,7 +74,12 @@ fn read_levels(mut section: Section<'_>) -> Decoded<Vec<Factor>> {
 fn listed(section: &Section<'_>, item: &Value<'_>) -> Decoded<FactorLevel> {
     let number = number_of(item.get_ref()).map(|n| n.to_string());
     let Some(text) = number.or_else(|| item.get_ref().as_str().map(str::to_owned)) else {
-        let e = section.error(Kind::WrongType, item.span(), "no level", "a text or a number");
+        let e = section.error(
+            Kind::WrongType,
+            item.span(),
+            "this is not a level",
+            "a text or a number",
+        );
         return Err(with_hint(e, "e.g. `[\"64KiB\", \"256KiB\"]` or `[2, 3, 5]`"));
     };
     if !is_name(&text) {
@@ -88,9 +101,9 @@ fn named(section: &Section<'_>, factor: &str, value: &Value<'_>) -> Decoded<Vec<
         match text.get_ref().as_str() {
             Some(text) => Ok(FactorLevel { name, text: text.to_owned() }),
             None => {
-                let message = format!("the level `{name}` of `{factor}` is no text");
+                let message = format!("the level `{name}` of `{factor}` is not a text");
                 let e = section.error(Kind::WrongType, text.span(), message, "a text");
-                Err(with_hint(e, "it is what comes into the target in the factor's place"))
+                Err(with_hint(e, "write the text that replaces the factor in the target"))
             }
         }
     };
@@ -104,9 +117,12 @@ fn check_levels(
     levels: &[FactorLevel],
 ) -> Decoded<()> {
     if levels.len() < 2 {
-        let message = format!("`{factor}` is not varied");
+        let message = format!("`{factor}` has fewer than two levels");
         let e = section.error(Kind::OutOfRange, span, message, "two levels or more");
-        return Err(with_hint(e, "write what never changes into `target` itself"));
+        return Err(with_hint(
+            e,
+            "add a level, or write a value that never changes into `target` itself",
+        ));
     }
     let twice =
         |(i, level): &(usize, &FactorLevel)| levels[..*i].iter().any(|l| l.name == level.name);
@@ -125,8 +141,12 @@ fn check_product(section: &Section<'_>, factors: &[Factor]) -> Decoded<()> {
     }
     let span = section.key_span_of("levels");
     let expected = format!("at most {COMBINATIONS_MAX} combinations");
-    let e = section.error(Kind::OutOfRange, span, "the levels make too many", expected);
-    Err(with_hint(e, "every level of a factor is combined with every one of the others"))
+    let e =
+        section.error(Kind::OutOfRange, span, "the levels make too many combinations", expected);
+    Err(with_hint(
+        e,
+        "remove levels: every level of a factor is combined with every level of the others",
+    ))
 }
 
 /// Checks that every factor has a place and every place a factor.
@@ -140,7 +160,7 @@ fn check_places(
     let levels = factors.iter().flat_map(|f| &f.levels).map(|l| l.text.as_str());
     let mut unknown = levels.chain([template]).flat_map(places);
     if let Some(place) = unknown.find(|place| !names.contains(place)) {
-        let message = format!("`{{{place}}}` is no factor");
+        let message = format!("`{{{place}}}` is not a factor");
         let e = section.error(Kind::UnknownValue, span, message, one_of(&names));
         return Err(match closest(place, &names) {
             Some(meant) => with_hint(e, format!("did you mean `{{{meant}}}`?")),
@@ -154,7 +174,7 @@ fn check_places(
     let Some(lost) = names.iter().find(|name| !somewhere(name)) else { return Ok(()) };
     let message = format!("the factor `{lost}` has no place in the target");
     let e = section.error(Kind::Impossible, span, message, format!("`{{{lost}}}` in it"));
-    Err(with_hint(e, "a level comes where its factor's name stands in braces"))
+    Err(with_hint(e, "write the factor's name in braces where its levels shall stand"))
 }
 
 /// Returns the texts in braces.
@@ -166,7 +186,7 @@ fn read_base(mut section: Section<'_>, factors: &[Factor]) -> Decoded<Vec<usize>
     let mut base = Vec::new();
     for factor in factors {
         let Some(value) = section.take_free(&factor.name) else {
-            let message = format!("the base point has no `{}`", factor.name);
+            let message = format!("the base point has no level of `{}`", factor.name);
             let e = section.error(Kind::MissingKey, section.span(), message, "a level of each");
             let level = factor.levels.first().map_or("", |l| &l.name);
             return Err(with_hint(e, format!("e.g. `{} = \"{level}\"`", factor.name)));
@@ -181,7 +201,7 @@ fn read_base(mut section: Section<'_>, factors: &[Factor]) -> Decoded<Vec<usize>
 fn no_other(section: &Section<'_>, factors: &[Factor]) -> Decoded<()> {
     let names: Vec<&str> = factors.iter().map(|f| f.name.as_str()).collect();
     let Some(key) = section.free_keys().into_iter().next() else { return Ok(()) };
-    let message = format!("`{key}` is no factor");
+    let message = format!("`{key}` is not a factor");
     let e = section.error(Kind::UnknownKey, section.key_span_of(&key), message, one_of(&names));
     Err(match closest(&key, &names) {
         Some(meant) => with_hint(e, format!("did you mean `{meant}`?")),
@@ -205,7 +225,12 @@ fn read_rule(mut section: Section<'_>, factors: &[Factor]) -> Decoded<Impossible
     }
     no_other(&conditions, factors)?;
     if when.is_empty() {
-        let e = section.error(Kind::MissingKey, conditions.span(), "no condition", "a factor");
+        let e = section.error(
+            Kind::MissingKey,
+            conditions.span(),
+            "the rule has no condition",
+            "a factor",
+        );
         return Err(with_hint(e, "e.g. `when = { level = \"raid5\", drives = 2 }`"));
     }
     section.finish()?;
@@ -224,7 +249,7 @@ fn level_of(section: &Section<'_>, factor: &Factor, value: &Value<'_>) -> Decode
     let e = section.error(Kind::UnknownValue, value.span(), message, one_of(&names));
     Err(match closest(&name, &names) {
         Some(meant) => with_hint(e, format!("did you mean `{meant}`?")),
-        None => with_hint(e, "levels are named as in `[factors.levels]`"),
+        None => with_hint(e, "use the names of levels in `[factors.levels]`"),
     })
 }
 
@@ -243,5 +268,8 @@ fn bad_name(
     let expected = "letters, digits, `.`, `_` and `-`, at most 32 of them";
     let message = format!("`{name}` cannot be a factor's or a level's name");
     let e = section.error(Kind::UnknownValue, span, message, expected);
-    with_hint(e, "levels with other texts are a table: `{ small = \"chunk=4KiB\" }`")
+    with_hint(
+        e,
+        "for levels with other texts, write a table with names: `{ small = \"chunk=4KiB\" }`",
+    )
 }

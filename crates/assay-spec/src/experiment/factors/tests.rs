@@ -44,7 +44,7 @@ fn one_factor_at_a_time_around_the_base_or_all() {
     // two members. With the usual chunks, each drive has a raid5 of two members.
     assert_eq!(why("nobody sells it"), 6);
     assert_eq!(why("a raid1 has no chunks"), 2);
-    assert_eq!(why("a raid5 of 2 members"), 3);
+    assert_eq!(why("a raid5 cannot have 2 members"), 3);
     experiment.factorial();
     assert_eq!(experiment.targets.len(), 24 - 6 - 2 - 3);
     assert_eq!(factors.name(&all[23].levels), "raid5/ssd-l/3/128k");
@@ -77,21 +77,31 @@ fn mistakes_are_pointed_at() {
         parse(&ARRAYS.replacen(from, to, 1)).map(|_| ()).expect_err(to)
     };
     let cases = [
-        ("{drives}{chunk}", "{drivess}{chunk}", "`{drivess}` is no factor", "`{drives}`?"),
+        ("{drives}{chunk}", "{drivess}{chunk}", "`{drivess}` is not a factor", "`{drives}`?"),
         ("{drives}{chunk}", "{drives}", "`chunk` has no place", "in braces"),
-        ("drives = 3, ", "", "the base point has no `drives`", "`drives = \"2\"`"),
-        ("drives = 3, ", "drives = 4000, ", "`drives` has no level `4000`", "as in"),
-        ("base = {", "base = { drivess = 2,", "`drivess` is no factor", "`drives`?"),
-        ("drives = [2, 3]\n", "drives = [3]\n", "`drives` is not varied", "into `target`"),
+        ("drives = 3, ", "", "the base point has no level of `drives`", "`drives = \"2\"`"),
+        ("drives = 3, ", "drives = 4000, ", "`drives` has no level `4000`", "names of levels"),
+        ("base = {", "base = { drivess = 2,", "`drivess` is not a factor", "`drives`?"),
+        (
+            "drives = [2, 3]\n",
+            "drives = [3]\n",
+            "`drives` has fewer than two levels",
+            "into `target`",
+        ),
         ("drives = [2, 3]\n", "drives = [2, 3, 2]\n", "the level `2` twice", "one of the two"),
-        ("drives = [2, 3]\n", "drives = 3\n", "of `drives` are no list", "`drives = ["),
+        ("drives = [2, 3]\n", "drives = 3\n", "of `drives` are not a list", "`drives = ["),
         ("drives = [2, 3]\n", "drives = [2, \"a b\"]\n", "`a b` cannot be", "a table"),
-        ("drives = [2, 3]\n", "drives = [2, true]\n", "no level", "e.g."),
-        ("because", "becuase", "has no `because`", "`becuase` is there"),
+        ("drives = [2, 3]\n", "drives = [2, true]\n", "not a level", "e.g."),
+        ("because", "becuase", "has no `because`", "the file has `becuase`"),
         ("level = \"raid0\"", "level = \"raid4x\"", "has no level `raid4x`", ""),
         ("\"raid0\", drives = 3", "\"raid5\", drives = 2", "base point is impossible", "choose"),
-        ("drive = \"ssd-l\", drives", "drve = \"ssd-l\", drives", "`drve` is no factor", "drive"),
-        ("target = ", "targt = ", "has no `target`", "`targt` is there"),
+        (
+            "drive = \"ssd-l\", drives",
+            "drve = \"ssd-l\", drives",
+            "`drve` is not a factor",
+            "drive",
+        ),
+        ("target = ", "targt = ", "has no `target`", "the file has `targt`"),
     ];
     for (from, to, message, hint) in cases {
         let e = with(from, to);

@@ -32,7 +32,7 @@ pub struct LinuxBuildOptions {
 /// Runs the verb.
 pub fn main(options: &LinuxBuildOptions) -> Outcome {
     if options.jobs == Some(0) {
-        return Err(Failure::usage("`--jobs 0` compiles nothing", "write 1 or more"));
+        return Err(Failure::usage("`--jobs 0` allows no compiler process", "write 1 or more"));
     }
     let origin = options.source.clone().map_or(Origin::Apt, Origin::File);
     if options.common.plan {

@@ -40,11 +40,11 @@ pub struct LinuxRunOptions {
     /// End the guest after this time on its own clock
     #[arg(long, default_value = "744h", value_name = "TIME")]
     limit: String,
-    /// End the guest after it has computed for this real time while its clock stood still
+    /// End the guest if it computes for this long in real time while its clock stands still
     #[arg(long, default_value = "120s", value_name = "TIME")]
     watchdog: String,
-    /// Keep the contents of the first drive in this file, which is made if there is none; may be
-    /// given again for the second drive …
+    /// Keep the contents of the first drive in this file, which assay makes if it does not exist;
+    /// may be given again for the second drive …
     #[arg(long, value_name = "FILE")]
     image: Vec<PathBuf>,
     /// Let the guest change this existing image, which assay did not make; FILE is as in --image
@@ -63,7 +63,7 @@ pub struct LinuxRunOptions {
     /// Directory for the log of the drives [default: runs/linux-TIME]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Print the time, memory and writing that the command would take, and do nothing
+    /// Print the time and memory that the command would take and its writes, and do nothing
     #[arg(long)]
     plan: bool,
     /// Do not print the time that the command took
@@ -152,7 +152,10 @@ pub fn main(options: LinuxRunOptions) -> Outcome {
     if !options.quiet {
         let wall = wall.as_secs_f64();
         let directory = directory.path().display();
-        talk(&format!("{age} in the guest, {wall:.2} s here; drives: {directory}"));
+        talk(&format!(
+            "the guest ran for {age} of virtual time, {wall:.2} s of real time; logs and counters \
+             of the drives: {directory}"
+        ));
     }
     Ok(code)
 }
@@ -199,18 +202,22 @@ fn settings(options: &LinuxRunOptions) -> Result<Settings, Failure> {
     let schedulers: Vec<&str> = SCHEDULERS.into_iter().chain(ElevatorKind::NAMES).collect();
     let found = schedulers.iter().find(|name| **name == options.machine.scheduler);
     let scheduler = *found.ok_or_else(|| {
-        let hint = format!("one of {}", schedulers.join(", "));
+        let hint = format!("write one of {}", schedulers.join(", "));
         Failure::usage(format!("there is no scheduler `{}`", options.machine.scheduler), hint)
     })?;
     let memory = parse_size("--memory", &options.machine.memory)?;
     if !(Bytes::MIB * 64..=Bytes::GIB * 64).contains(&memory) {
-        let text = format!("a guest of {memory}");
-        return Err(Failure::usage(text, "it takes 64MiB to 64GiB, e.g. `--memory 2GiB`"));
+        let text = format!("`--memory {memory}` is out of range");
+        return Err(Failure::usage(text, "write a size from 64MiB to 64GiB, e.g. `--memory 2GiB`"));
     }
     let gap = time("--host", &options.machine.host)?;
     if options.image.len() > options.drive.len() {
-        let text = format!("{} images for {} drives", options.image.len(), options.drive.len());
-        return Err(Failure::usage(text, "give `--drive` for each `--image`, in the same order"));
+        let text =
+            format!("{} images are given for {} drives", options.image.len(), options.drive.len());
+        return Err(Failure::usage(
+            text,
+            "give one `--drive` for each `--image`, in the same order",
+        ));
     }
     Ok(Settings { scheduler, memory, gap, discard: options.machine.discard, ..Settings::default() })
 }
@@ -218,7 +225,7 @@ fn settings(options: &LinuxRunOptions) -> Result<Settings, Failure> {
 fn time(option: &str, text: &str) -> Result<Nanos, Failure> {
     text.parse().map_err(|_| {
         let hint = format!("write a time such as `10us`, `30s` or `2h`, e.g. `{option} 30s`");
-        Failure::usage(format!("`{text}` is no time"), hint)
+        Failure::usage(format!("`{option} {text}` is not a time"), hint)
     })
 }
 
@@ -230,12 +237,17 @@ fn status(result: &str) -> Outcome {
     let left: GuestOutcome = serde_json::from_str(result).map_err(|e| {
         let text = format!("the guest left no result: {e}");
         let place = std::env::temp_dir();
-        let hint = format!("is {} full? A guest keeps its output there", place.display());
+        let hint = format!(
+            "check that {} has free space: the output of a guest is kept there",
+            place.display()
+        );
         assay_engine::Error::environment("linux-guest", text, hint)
     })?;
     match left {
         GuestOutcome::Done(code) => code.parse().map_err(|_| {
-            let text = format!("the guest left `{code}` as the exit status of the command");
+            let text = format!(
+                "the exit status that the guest recorded for the command is not a number: `{code}`"
+            );
             assay_engine::Error::environment("linux-guest", text, "run it again").into()
         }),
         GuestOutcome::Failed(message, hint) => {
@@ -247,7 +259,7 @@ fn status(result: &str) -> Outcome {
 
 /// Opens the text `name` that the guest has left.
 fn left_by(guest: &Guest, name: &str) -> std::io::Result<File> {
-    let gone = |_| std::io::Error::other(format!("the guest has not left its {name} there"));
+    let gone = |_| std::io::Error::other(format!("the guest did not leave the file `{name}`"));
     guest.outcome.directory.open(name).map_err(gone)
 }
 

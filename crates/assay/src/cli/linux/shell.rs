@@ -74,8 +74,11 @@ fn give_back(before: &Termios, when: OptionalActions) {
 }
 
 fn refused(e: std::io::Error) -> Failure {
-    let hint = "without a terminal, `--shell < FILE` takes commands from a file";
-    let error =
-        assay_engine::Error::environment("linux-system", "the terminal cannot be lent", hint);
+    let hint = "give the commands in a file if there is no terminal: `--shell < FILE`";
+    let error = assay_engine::Error::environment(
+        "linux-system",
+        "the terminal cannot be given to the guest",
+        hint,
+    );
     error.caused_by(e).into()
 }

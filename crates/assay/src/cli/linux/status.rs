@@ -35,10 +35,16 @@ pub fn main(options: &LinuxStatusOptions) -> Outcome {
     }
     data(&format!("kernel   {}\npath     {}", kernel.identity, kernel.path.display()));
     if !kernel_build::is_current(&kernel.identity) {
-        data("         by another recipe than this version's; `assay linux build` makes it anew");
+        data(
+            "         built with the recipe of another version of assay; `assay linux build` \
+             builds it again",
+        );
     }
     if !gone.is_empty() {
-        data(&format!("missing  {} (what needs them is skipped)", gone.join(", ")));
+        data(&format!(
+            "missing  {} (workloads that need these programs are skipped)",
+            gone.join(", ")
+        ));
     }
     Ok(DONE)
 }

@@ -73,12 +73,12 @@ impl Shown<'_> {
             self.words,
             human_time(answered.0 as f64)
         )];
-        notes.push(format!("Their time: {}", self.where_time_went()));
+        notes.push(format!("Time of the requests: {}", self.where_time_went()));
         notes.extend(self.blocks());
         let later = (done - answered).0 as f64;
         if later > 0.0 {
             notes.push(format!(
-                "Answered is not done: the drive goes on writing and tidying for {}{}",
+                "After the last answer the drive goes on writing and collecting for {}{}",
                 human_time(later),
                 if self.end() < done.0 as f64 { ", which is not shown" } else { "" }
             ));
@@ -96,8 +96,9 @@ impl Shown<'_> {
         let (free, least, most) = (told("free_blocks")?, told("erases_min")?, told("erases_max")?);
         let (median, erased) = (told("erases_median")?, told("blocks_erased")?);
         Some(format!(
-            "Then {free} blocks are free; {erased} were erased meanwhile, each {least} to {most} \
-             times so far, half of them {median} at most"
+            "At the end {free} blocks are free; {erased} blocks were erased in this time. Each \
+             block has been erased {least} to {most} times so far, half of the blocks at most \
+             {median} times"
         ))
     }
 
@@ -312,11 +313,11 @@ impl Shown<'_> {
         }
         match bar.request {
             Some(request) if is_own(bar, request) => text += &format!("\nrequest {}", request + 1),
-            Some(request) => text += &format!("\nset off by request {}", request + 1),
+            Some(request) => text += &format!("\ncaused by request {}", request + 1),
             None => {}
         }
         if bar.cause == Some(Cause::Partial) {
-            text += ", the rest of what it writes in part";
+            text += ", the rest of a page that the request writes only in part";
         }
         let unit = if self.is_disk() { "sector" } else { "page" };
         if let Some(page) = bar.page {

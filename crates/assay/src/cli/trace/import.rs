@@ -23,7 +23,7 @@ pub struct TraceImportOptions {
     /// standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<String>,
-    /// The device whose requests to import, as blkparse writes it
+    /// Import the requests of this device, written as in blkparse, e.g. `8,0`
     #[arg(long, value_name = "MAJOR,MINOR")]
     device: Option<String>,
     /// Directory to create [default: runs/trace-TIME]
@@ -58,15 +58,15 @@ pub fn main(options: &TraceImportOptions) -> Outcome {
             talk(&format!("{}: {} ({})", left.what, left.count, left.why));
         }
         let directory = directory.display();
-        talk(&format!("trace: {directory}; `assay trace show {directory}` tells more"));
+        talk(&format!("trace: {directory}; `assay trace show {directory}` shows its requests"));
     }
     Ok(DONE)
 }
 
 fn device(text: &str) -> Result<Device, Failure> {
     text.parse().map_err(|()| {
-        let hint = "write its numbers as blkparse does, e.g. `--device 8,0`; `lsblk` shows them";
-        Failure::usage(format!("`{text}` is no device"), hint)
+        let hint = "write the major and minor number, e.g. `--device 8,0`; `lsblk` shows them";
+        Failure::usage(format!("`{text}` is not a device"), hint)
     })
 }
 

@@ -23,7 +23,7 @@ pub struct TraceShowOptions {
     /// File for the page [default: trace.html in DIR; for a FILE, none]
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Replace a file of this name that assay did not write
+    /// Replace a page that assay did not write, or that was changed after assay wrote it
     #[arg(long)]
     force: bool,
     /// Only the requests of this process; in a run's log, of this job or drive
@@ -62,8 +62,9 @@ pub fn main(options: &TraceShowOptions) -> Outcome {
     };
     rows.retain(wanted);
     if rows.is_empty() {
-        let text = format!("{} has no such request", path.display());
-        return Err(Failure::usage(text, "leave out `--job`, `--from` or `--until`"));
+        let text =
+            format!("{} has no request within `--job`, `--from` and `--until`", path.display());
+        return Err(Failure::usage(text, "change these options, or leave them out"));
     }
     let summary = summary(&rows, is_trace);
     if let Some(html) = &html {
@@ -78,7 +79,9 @@ pub fn main(options: &TraceShowOptions) -> Outcome {
     }
     let quiet = options.common.quiet;
     if !is_trace && jobs > 0 && options.job.is_none() && !quiet {
-        talk(&format!("jobs (or drives) 0 to {jobs} together; `--job 0` shows one"));
+        talk(&format!(
+            "all jobs (or drives) from 0 to {jobs} are shown together; `--job 0` shows only job 0"
+        ));
     }
     if let Some(html) = html.filter(|_| !quiet) {
         talk(&format!("page: {}", html.display()));
@@ -90,7 +93,7 @@ fn moment(option: &str, text: Option<&str>, otherwise: Nanos) -> Result<Nanos, F
     let Some(text) = text else { return Ok(otherwise) };
     text.parse().map_err(|_| {
         let hint = format!("write a time such as `500ms` or `30s`, e.g. `{option} 30s`");
-        Failure::usage(format!("`{text}` is no time"), hint)
+        Failure::usage(format!("`{option} {text}` is not a time"), hint)
     })
 }
 
@@ -117,12 +120,18 @@ fn subject(subject: &Path) -> Result<(PathBuf, Option<TraceRecord>), Failure> {
     let value: Option<serde_json::Value> = serde_json::from_slice(&text).ok();
     let schema = value.as_ref().and_then(|v| v["schema"].as_u64());
     if let Some(other) = schema.filter(|schema| *schema != u64::from(SCHEMA)) {
-        let text = format!("{} is of schema {other}, and only {SCHEMA} is known", json.display());
-        return Err(Failure::usage(text, "it says in `assay` which version wrote it"));
+        let text = format!(
+            "{} has schema {other}, but this version of assay reads only schema {SCHEMA}",
+            json.display()
+        );
+        return Err(Failure::usage(
+            text,
+            "use the version of assay that the file names in `assay`",
+        ));
     }
     let record = serde_json::from_slice(&text).map_err(|e| {
         let text = format!("{} is damaged: {e}", json.display());
-        Failure::usage(text, "import the trace again; or name the log in `log/` itself")
+        Failure::usage(text, "import the trace again, or name the log in its `log/` instead")
     })?;
     Ok((subject.join("log").join("trace.parquet"), Some(record)))
 }
@@ -139,7 +148,7 @@ fn no_trace(directory: &Path) -> Failure {
     let drives = |path: &&PathBuf| path.to_string_lossy().contains("drive");
     let hint = match logs.iter().find(drives).or(logs.first()) {
         Some(log) => format!("name one of its {} logs, e.g. {}", logs.len(), log.display()),
-        None => "`assay trace import FILE` makes one".to_owned(),
+        None => "import a trace with `assay trace import FILE`".to_owned(),
     };
     Failure::usage(format!("{} holds no imported trace", directory.display()), hint)
 }
@@ -154,7 +163,7 @@ fn about(options: &TraceShowOptions, path: &Path, record: Option<&TraceRecord>) 
         let told = record.unpaired.iter().map(|left| format!("{}: {}", left.what, left.count));
         let told: Vec<String> = told.collect();
         if !told.is_empty() {
-            notes.push(format!("Not in it: {}", told.join("; ")));
+            notes.push(format!("Not in the trace: {}", told.join("; ")));
         }
     } else {
         let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());

@@ -59,7 +59,9 @@ fn stream(ask: &mut Ask<'_>) -> String {
     };
     let kept = kept(cell);
     match trigger(&kept) {
-        Some((0, _)) => "a stream is as fast from its first request, so no read-ahead shows".into(),
+        Some((0, _)) => "a stream is equally fast from its first request, so it shows no \
+                         read-ahead"
+            .into(),
         Some((n, level)) => {
             let first = median(&kept[..n]).unwrap_or(f64::NAN);
             let (from, to) = (human_time(first), human_time(level));
@@ -112,7 +114,8 @@ pub(super) fn writes(ask: &mut Ask<'_>) -> Result<Answer, String> {
              {spikes}"
         )),
         (Change::Slower, _) => yes(format!(
-            "{means}; random to sequential {rnd}, {to_stride}, none is certainly worse; {spikes}"
+            "{means}; random to sequential {rnd}, {to_stride}, no pattern is certainly slower; \
+             {spikes}"
         )),
         (Change::Unclear, _) => {
             let why = to_sequential.by.why_unclear();
@@ -144,7 +147,7 @@ pub(super) fn cache(ask: &mut Ask<'_>) -> Result<Answer, String> {
     for (short, word) in PATTERNS {
         let off = ask.cell("disk-cache", &format!("off-{short}-wr-4k"))?;
         let on = ask.cell("writes", &format!("{short}-wr-4k"))?;
-        let names = (&*format!("{word} writes without it"), "with it");
+        let names = (&*format!("{word} writes without the cache"), "with it");
         all.push(ask.compare_named(names, (off, None), (on, None))?);
     }
     let (slower, faster) = (that_are(&all, Change::Slower), that_are(&all, Change::Faster));
@@ -155,7 +158,7 @@ pub(super) fn cache(ask: &mut Ask<'_>) -> Result<Answer, String> {
     }
     unclear(&all)?;
     if !faster.is_empty() {
-        return no(format!("writes are faster without: {}{reads}", told(&faster)));
+        return no(format!("writes are faster without the cache: {}{reads}", told(&faster)));
     }
     let all: Vec<&NamedDifference> = all.iter().collect();
     no(format!("{}{reads}", told(&all)))
@@ -167,12 +170,12 @@ fn reads_without(ask: &mut Ask<'_>) -> Option<String> {
     for (short, word) in PATTERNS {
         let off = ask.cell("disk-cache", &format!("off-{short}-rd-4k")).ok()?;
         let on = ask.cell("reads", &format!("{short}-rd-4k")).ok()?;
-        let names = (&*format!("{word} reads without it"), "with it");
+        let names = (&*format!("{word} reads without the cache"), "with it");
         all.push(ask.compare_named(names, (off, None), (on, None)).ok()?);
     }
     let most = largest(&all.iter().collect::<Vec<_>>())?.clone();
     match most.by.change {
         Change::Slower => Some(format!("reads are slower too: {}", most.told())),
-        _ => Some(format!("reads do not need it ({})", most.by.times())),
+        _ => Some(format!("reads are not slower without the cache ({})", most.by.times())),
     }
 }

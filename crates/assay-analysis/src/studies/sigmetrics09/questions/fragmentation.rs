@@ -33,7 +33,9 @@ pub(super) fn fragmentation(ask: &mut Ask<'_>) -> Result<Answer, String> {
     let cure = match slower.iter().any(|n| n.what == "sequential writes") {
         true => cures(ask)?,
         // The cures are measured with sequential writes only.
-        false => "sequential writes do not suffer, so whether it is cured is not determined".into(),
+        false => "sequential writes are not slower, so no cure of the fragmentation is \
+                  determined"
+            .into(),
     };
     yes(format!("after scattered writes {}; {cure}", told(&slower)))
 }
@@ -58,7 +60,7 @@ fn cures(ask: &mut Ask<'_>) -> Result<String, String> {
             Change::Alike | Change::Faster => "cures it",
         };
         said.push(format!(
-            "{words} {does} ({} times as before)",
+            "{words} {does} ({} times the latency before)",
             three_digits(named.by.ratio.value)
         ));
     }

@@ -58,7 +58,7 @@ pub(super) fn interference(ask: &mut Ask<'_>) -> Result<Answer, String> {
         unclear(&all)?;
         let most = largest(&all.iter().collect::<Vec<_>>()).map(|n| n.told());
         return no(format!(
-            "no mixture slows either kind down; at most {}",
+            "no mixture makes reads or writes slower; at most {}",
             most.unwrap_or_default()
         ));
     };
@@ -72,7 +72,7 @@ pub(super) fn interference(ask: &mut Ask<'_>) -> Result<Answer, String> {
     };
     let paused = match turns(ask, "-gap") {
         Ok(gap) => pauses(&gap, worst),
-        Err(why) => format!("what pauses help is not determined ({why})"),
+        Err(why) => format!("the effect of pauses is not determined ({why})"),
     };
     yes(format!("{}; {}; {paused}", of("reads"), of("writes")))
 }
@@ -82,9 +82,9 @@ fn pauses(gap: &[NamedDifference], worst: &NamedDifference) -> String {
     let same = |n: &&NamedDifference| n.what == format!("{}-gap", worst.what);
     match gap.iter().find(same) {
         Some(n) => {
-            format!("with pauses of 10 ms in between the worst of these is {}", n.by.times())
+            format!("with pauses of 10 ms the worst case is {}", n.by.times())
         }
-        None => "the worst of these was not measured with pauses".into(),
+        None => "the worst case was not measured with pauses".into(),
     }
 }
 
@@ -121,15 +121,17 @@ pub(super) fn background(ask: &mut Ask<'_>) -> Result<Answer, String> {
         }
     }
     if all.is_empty() {
-        return Err("with and without pauses, too unlike numbers of requests were ended".into());
+        return Err("the numbers of completed requests with and without pauses differ too \
+                    much"
+            .into());
     }
     let slower = that_are(&all, Change::Slower);
     if let Some(worst) = largest(&slower) {
         let others = slower.len() - 1;
         let more = if others > 0 { format!(", and {others} more") } else { String::new() };
-        return yes(format!("without pauses to work in {}{more}", worst.told()));
+        return yes(format!("without pauses, {}{more}", worst.told()));
     }
     unclear(&all)?;
     let told: Vec<String> = all.iter().map(NamedDifference::told).collect();
-    no(format!("pauses gain nothing: {}", told.join("; ")))
+    no(format!("pauses do not make requests faster: {}", told.join("; ")))
 }

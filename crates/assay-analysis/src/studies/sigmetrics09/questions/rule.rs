@@ -41,12 +41,12 @@ pub const QUARTER: (f64, f64) = (0.65, 0.82);
 pub fn in_words() -> String {
     let large = three_digits(LARGE);
     format!(
-        "slower: the whole 95 % interval of the ratio of mean latencies is {large} or more, over \
-         repeats or batches; or of the requests taken as independent, if also the KS distance is \
-         at least {MOVED}; or mean and median are both so much larger and the KS distance, less \
-         what chance makes it, is at least {APART}. Alike: the whole interval is less than \
-         {large} times either way, or the ratio is and the KS distance is below {MOVED}. What is \
-         neither is not determined"
+        "slower if the whole 95 % interval of the ratio of mean latencies, over repeats or \
+         batches, is at least {large}; or if that holds for the interval over requests taken as \
+         independent, and the KS distance is at least {MOVED}; or if mean and median are both \
+         larger by that factor, and the KS distance minus its size by chance is at least {APART}. \
+         Alike if the whole interval is less than {large} times either way; or if the ratio is, \
+         and the KS distance is below {MOVED}. Otherwise not determined"
     )
 }
 

@@ -136,13 +136,13 @@ fn knee_in_words(steps: &[Level], writes: bool) -> String {
         Some((0, _)) => format!("their mean is level from steps of {} on", size(0)),
         Some((at, _)) if !writes => format!("their mean is level from steps of {} on", size(at)),
         Some((at, Sign::TooFew)) => format!(
-            "their mean is level from steps of {} on; whether by a mapping unit is not determined \
-             (too few requests)",
+            "their mean is level from steps of {} on; too few requests to tell whether a mapping \
+             unit is the cause",
             size(at)
         ),
         Some((at, _)) => format!(
-            "their mean is level from steps of {} on, and below it the requests that are spared \
-             are not so many as a mapping unit would spare: no sign of one",
+            "their mean is level from steps of {} on; below this step fewer requests are saved \
+             than a mapping unit would save: no sign of one",
             size(at)
         ),
         None => match steps.last() {

@@ -100,7 +100,7 @@ fn a_stream_begins() {
 #[test]
 fn writes() {
     let of = |us| ask(three("writes", "wr", us), "2-writes");
-    says(&of([100, 900, 900]), "Yes", &["9.00 times", "none is certainly worse"]);
+    says(&of([100, 900, 900]), "Yes", &["9.00 times", "no pattern is certainly slower"]);
     says(&of([100, 900, 1800]), "No", &["stride writes are slower still"]);
     says(&of([100, 101, 100]), "No", &["1.01 times"]);
     let mut cells = three("writes", "wr", [100, 900, 900]);
@@ -135,7 +135,7 @@ fn cache() {
     says(
         &ask(with(600), "3-cache"),
         "Yes",
-        &["without it take 600 µs and with it 75.0 µs (8.00 t"],
+        &["without the cache take 600 µs and with it 75.0 µs (8.00 t"],
     );
     says(&ask(with(75), "3-cache"), "No", &["1.00 times"]);
     says(&ask(off(600), "3-cache"), "Not determined", &["no cell writes/seq-wr-4k"]);
@@ -168,13 +168,17 @@ fn interference() {
 fn background() {
     let of = |us| vec![mixed("background/mix-50", us, 75), mixed("background/mix-50-gap", 220, 75)];
     says(&ask(of(300), "5-background"), "Yes", &["reads of mix-50 take 300 µs and with pauses"]);
-    says(&ask(of(225), "5-background"), "No", &["pauses gain nothing"]);
+    says(&ask(of(225), "5-background"), "No", &["pauses do not make requests faster"]);
     let alone = of(300).into_iter().take(1).collect();
     says(&ask(alone, "5-background"), "Not determined", &["no cell background/mix-50-gap"]);
     // With pauses, a phase of 20 ms completes a request or two.
     let mut short = of(225);
     short[1].repeats = sample::cell(&[&[220_000, 75_000]]).repeats;
-    says(&ask(short, "5-background"), "Not determined", &["too unlike numbers of requests"]);
+    says(
+        &ask(short, "5-background"),
+        "Not determined",
+        &["with and without pauses differ too much"],
+    );
 }
 
 /// Returns the bundled experiment `randomness`.
@@ -214,7 +218,11 @@ fn randomness() {
     // The unit lies between two steps that were measured, 256 KiB and 1 MiB.
     says(&unit(512), "Yes", &["units of that size", "up to 512 KiB"]);
     let jump = ask(spread(|kib| (if kib < 2048 { 100 } else { 300 }, 1)), "6-randomness");
-    says(&jump, "Yes", &["level from steps of 2 MiB on", "as a mapping unit would spare: no sign"]);
+    says(
+        &jump,
+        "Yes",
+        &["level from steps of 2 MiB on", "than a mapping unit would save: no sign"],
+    );
     says(
         &ask(spread(|kib| (100 + kib, 1)), "6-randomness"),
         "Yes",
@@ -270,7 +278,7 @@ fn what_is_not_measured_is_said_of_the_whole_question() {
     run.record.targets = vec![target("t"), target("u")];
     let all = answers(&run, "u", STUDY);
     assert_eq!(all.len(), super::QUESTIONS.len());
-    let part = "this study does not measure `reads` on it; `--on sim:u` does";
+    let part = "this study does not measure `reads` on this target; add `--on sim:u`";
     says(&all[0], "Not determined", &[part]);
     assert_eq!(answers(&run, "t", STUDY).iter().filter(|f| f.confidence.is_some()).count(), 1);
 }
