@@ -81,7 +81,7 @@ pub struct Study {
 pub const STUDIES: &[Study] = &[
     Study {
         name: "quick",
-        title: "Four workloads that tell most of a drive's character",
+        title: "Four workloads that show most of how a drive behaves",
         experiments: &[bundled!("general", "studies/quick/general.toml")],
         ledgers: &["sigmetrics09"],
     },
@@ -117,7 +117,7 @@ pub const STUDIES: &[Study] = &[
     },
     Study {
         name: "sara10",
-        title: "Arrays of flash drives and what bounds them (Carlier, Muller, SARA 2010)",
+        title: "Arrays of flash drives and their bottlenecks (Carlier, Muller, SARA 2010)",
         experiments: &[
             bundled!("scaling", "studies/sara10/scaling.toml"),
             bundled!("zfs", "studies/sara10/zfs.toml"),
@@ -145,7 +145,7 @@ pub const STUDIES: &[Study] = &[
     },
     Study {
         name: "modern",
-        title: "Drives of today against what their makers say, and where that ends",
+        title: "Drives of today beside the figures of their makers, and beyond them",
         experiments: &[
             bundled!("sata", "studies/modern/sata.toml"),
             bundled!("client", "studies/modern/client.toml"),

@@ -17,8 +17,8 @@ mod workload;
 pub use crate::name::is_name;
 pub use factors::{Factor, FactorLevel, Factors, Point};
 pub use files::{
-    CacheReset, Checkouts, Clients, FileWork, History, Made, Operation, Order, Records, Sync, Tree,
-    Walk,
+    CacheReset, Checkouts, Clients, FileWork, History, Made, Operation, ReadOrder, Records, Sync,
+    Tree, Walk,
 };
 pub use host::{ElevatorKind, Elevators, HostSpec, HostVariant};
 pub use phase::{Amount, ErrorLimit, Phases, StartState, SteadyRule, Step};

@@ -30,4 +30,4 @@ pub mod units;
 pub use diagnostic::{Diagnostic, Kind};
 pub use histogram::Histogram;
 pub use request::{Completion, Op, Request};
-pub use units::{Bytes, Nanos};
+pub use units::{Bytes, Nanos, Rate};

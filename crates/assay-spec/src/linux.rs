@@ -19,7 +19,7 @@
 
 use crate::array::spec::{ArraySpec, MemberSpec};
 use crate::experiment::host::ElevatorKind;
-use crate::units::{Bytes, Nanos};
+use crate::units::{Bytes, Nanos, Rate};
 
 /// The file systems, as `mount -t` takes them; `zfs` is not the kernel's, but that of `zfs-fuse`.
 pub const FILESYSTEMS: [&str; 10] =
@@ -61,10 +61,10 @@ pub struct Settings {
     pub queue_depth: Option<u32>,
     /// The time that the machine needs between a drive's completion and the next request.
     pub gap: Nanos,
-    /// The rate at which the machine copies read data before its next request, in bytes a second.
-    pub copy: Option<Bytes>,
-    /// The rate at which the machine prepares data to be written, in bytes a second.
-    pub prepare: Option<Bytes>,
+    /// The rate at which the machine copies read data before its next request.
+    pub copy: Option<Rate>,
+    /// The rate at which the machine prepares data to be written.
+    pub prepare: Option<Rate>,
     /// Whether flash drives accept discards.
     pub discard: bool,
     /// Further arguments of `mkfs`.
@@ -148,8 +148,9 @@ impl LinuxSpec {
             (set.partition.map(|size| size.to_string()), "part"),
             (set.queue_depth.map(|depth| depth.to_string()), "qd"),
             ((set.gap > Nanos::ZERO).then(|| set.gap.to_string()), "host"),
-            (set.copy.map(|rate| rate.to_string()), "copy"),
-            (set.prepare.map(|rate| rate.to_string()), "prepare"),
+            // A name must not contain the `/` of a rate.
+            (set.copy.map(|rate| Bytes(rate.0).to_string()), "copy"),
+            (set.prepare.map(|rate| Bytes(rate.0).to_string()), "prepare"),
             ((!set.mkfs.is_empty()).then(|| words(&set.mkfs)), "mkfs"),
             ((!set.mount.is_empty()).then(|| words(&set.mount)), "mount"),
         ];

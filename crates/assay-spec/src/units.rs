@@ -22,6 +22,10 @@ pub struct Nanos(pub u64);
 #[serde(transparent)]
 pub struct Bytes(pub u64);
 
+/// A rate of data, in bytes a second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rate(pub u64);
+
 impl Nanos {
     /// The start of time, or an empty duration.
     pub const ZERO: Nanos = Nanos(0);
@@ -60,8 +64,8 @@ impl Bytes {
     /// 1 GiB.
     pub const GIB: Bytes = Bytes(1 << 30);
 
-    /// Returns the time to transfer this amount at `rate` bytes a second, rounded up.
-    pub fn time_at(self, rate: Bytes) -> Nanos {
+    /// Returns the time to transfer this amount at `rate`, rounded up.
+    pub fn time_at(self, rate: Rate) -> Nanos {
         assert!(rate.0 > 0, "a rate of zero moves nothing");
         Nanos((u128::from(self.0) * 1_000_000_000).div_ceil(u128::from(rate.0)) as u64)
     }
@@ -207,6 +211,12 @@ fn exact(value: u64, units: &[(&str, u64)]) -> String {
     }
 }
 
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/s", Bytes(self.0))
+    }
+}
+
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const BINARY: &[(&str, u64)] =
@@ -281,10 +291,10 @@ impl std::str::FromStr for Picojoules {
     }
 }
 
-/// Parses a rate above zero, as in `50MB/s`. Returns bytes a second.
-pub fn rate(text: &str) -> Option<Bytes> {
+/// Parses a rate above zero, as in `50MB/s`.
+pub fn rate(text: &str) -> Option<Rate> {
     let bytes = text.strip_suffix("/s").and_then(|t| t.trim().parse::<Bytes>().ok());
-    bytes.filter(|bytes| bytes.0 > 0)
+    bytes.filter(|bytes| bytes.0 > 0).map(|bytes| Rate(bytes.0))
 }
 
 /// Formats a time for people: three significant digits and a suitable unit, e.g. `217 µs`.
@@ -354,7 +364,7 @@ mod tests {
 
     #[test]
     fn transfer_time_rounds_up() {
-        assert_eq!(Bytes(4096).time_at(Bytes(40_000_000)), Nanos(102_400));
-        assert_eq!(Bytes(1).time_at(Bytes(3_000_000_000)), Nanos(1));
+        assert_eq!(Bytes(4096).time_at(Rate(40_000_000)), Nanos(102_400));
+        assert_eq!(Bytes(1).time_at(Rate(3_000_000_000)), Nanos(1));
     }
 }

@@ -101,7 +101,7 @@ fn a_run_goes_on_only_with_the_device_it_began_with() {
     let output = assay(dir.path(), &["resume", "out", "--quiet"]);
     let talk = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(3));
-    assert!(talk.contains("its serial was OTHER-1, and is "), "{talk}");
+    assert!(talk.contains("its serial was OTHER-1 and is now "), "{talk}");
     fs::write(&record, begun).unwrap();
     done(dir.path(), "resume out --quiet");
 }

@@ -167,5 +167,8 @@ fn a_name_that_is_taken_is_said() {
     let output = assay(place.path(), &["run", "arrays.toml", "--only", both, "--out", "out"]);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
-    assert!(said.contains("is taken: sim:twin.toml is `") && said.contains(".2` here"), "{said}");
+    assert!(
+        said.contains("so sim:twin.toml is called `") && said.contains(".2` in this run"),
+        "{said}"
+    );
 }

@@ -1,6 +1,6 @@
 //! The numbers and predicates of a claim, measured over the repeats of a run.
 
-use super::phrases::{conjuncts, plain, unit_size};
+use super::phrases::{conjuncts, measure_unit, plain, unit_size};
 use super::verdict::{PredicateVerdict, ValueVerdict, Verdict};
 use crate::expr::{Conjunct, Decision, EvalError, Expr, Reference, Repeats};
 use crate::load::Run;
@@ -83,7 +83,7 @@ pub(super) fn value(v: &ClaimValue, cells: Cells<'_>, gave: Option<&Calibration>
         why: String::new(),
     };
     let Some(text) = &v.measure else { return verdict };
-    let (measured, repeats) = match measure(text, cells) {
+    let (measured, repeats) = match measure(text, &v.unit, cells) {
         Ok(measured) => measured,
         Err(why) => {
             (verdict.verdict, verdict.why) = (Verdict::NotBuilt, why);
@@ -132,8 +132,9 @@ fn within((low, high): (f64, f64), published: f64, tolerance: f64) -> Verdict {
     }
 }
 
-fn measure(text: &str, cells: Cells<'_>) -> Result<(Estimate, usize), String> {
-    let expr = Expr::parse(text).map_err(|e| format!("the measure does not parse: {e}"))?;
+fn measure(text: &str, unit: &str, cells: Cells<'_>) -> Result<(Estimate, usize), String> {
+    let expr = Expr::parse_measure(text, measure_unit(unit))
+        .map_err(|e| format!("the measure is wrong: {e}"))?;
     cells.over(&expr, |repeats| expr.estimate(repeats))
 }
 

@@ -12,6 +12,11 @@ pub(super) fn unit_size(unit: &str) -> f64 {
     }
 }
 
+/// Returns the unit of measures in a ledger's unit: only ledgers have minutes and hours.
+pub(super) fn measure_unit(unit: &str) -> &str {
+    if ["min", "h"].contains(&unit) { "s" } else { unit }
+}
+
 /// Formats a number with four significant digits, without an exponent for everyday sizes.
 pub(crate) fn plain(v: f64) -> String {
     let digits = if v == 0.0 || !v.is_finite() { 0.0 } else { libm::floor(libm::log10(v.abs())) };

@@ -1,5 +1,6 @@
 //! Tests of the judge: verdicts, their changes, and that every bundled ledger is understood.
 
+use super::phrases::measure_unit;
 use super::*;
 use crate::expr::{Expr, Value};
 use crate::load::sample;
@@ -221,7 +222,7 @@ fn a_predicate_that_does_not_parse_is_said_and_never_passes() {
 #[test]
 fn a_measure_without_a_finite_value_deviates() {
     let mut l = ledger(r#"predicate = "{w@t:max} > 1us""#, "published = 3.0");
-    l.claims[0].values[0].measure = Some("1 / {w@t:share>1s}".into());
+    l.claims[0].values[0].measure = Some("1us / {w@t:share>1s}".into());
     let row = verdict(&l, 100_000);
     assert_eq!((row.verdict, row.values[0].reproduced), (Verdict::Deviates, None));
     assert_eq!(row.values[0].why, "the measure has no finite value");
@@ -294,9 +295,7 @@ fn every_number_of_a_bundled_text_has_its_unit() {
         let measured = claim.values.iter().filter_map(|v| Some((v.measure.as_deref()?, &*v.unit)));
         for (expression, unit) in in_prose.chain(measured) {
             numbers += 1;
-            // Only ledgers have minutes and hours as units.
-            let unit = if ["min", "h"].contains(&unit) { "s" } else { unit };
-            let complaint = Expr::parse_measure(expression, unit).err();
+            let complaint = Expr::parse_measure(expression, measure_unit(unit)).err();
             wrong.extend(complaint.map(|e| format!("{}: {e}", claim.id)));
         }
     }

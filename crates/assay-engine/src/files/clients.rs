@@ -12,7 +12,7 @@ use crate::measure::sample::Sample;
 use crate::stop::is_interrupted;
 use assay_fs::Directory;
 use assay_spec::experiment::{CacheReset, Clients};
-use assay_spec::{Bytes, Nanos, Op};
+use assay_spec::{Bytes, Nanos, Op, Rate};
 use rustix::fs::OFlags;
 use std::fs::File;
 use std::io;
@@ -67,7 +67,7 @@ pub(super) fn run(stage: &mut Stage<'_>, work: &Clients) -> Result<Done> {
         None => vec![format!("{time} is too short: not every client read a whole record")],
     };
     // Clients run for a given time, so no time of the whole work can be derived.
-    let told = rates.map_or_else(Vec::new, |rates| told(&rates, work.rate));
+    let told = rates.map_or_else(Vec::new, |rates| statistics(&rates, work.rate));
     Ok(Done { elapsed: time, is_whole: false, told, warnings })
 }
 
@@ -164,7 +164,7 @@ fn rate(work: &Clients, job: u32, samples: &[Sample], time: Nanos) -> Option<f64
 
 /// Returns statistics of the clients' rates in bytes a second, and Jain's fairness index: 1 if all
 /// clients got the same rate, 1/n if one of n got everything.
-fn told(rates: &[f64], wanted: Bytes) -> Vec<(String, f64)> {
+fn statistics(rates: &[f64], wanted: Rate) -> Vec<(String, f64)> {
     let n = rates.len() as f64;
     let mean = rates.iter().sum::<f64>() / n;
     let squares: f64 = rates.iter().map(|r| r * r).sum();
@@ -189,8 +189,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_clients_got_is_told() {
-        let told = told(&[1e6, 1e6, 0.0, 2e6], Bytes(1_000_000));
+    fn statistics_of_clients() {
+        let told = statistics(&[1e6, 1e6, 0.0, 2e6], Rate(1_000_000));
         let get = |name: &str| told.iter().find(|(n, _)| n == name).expect("told").1;
         assert_eq!((get("client_mean"), get("clients_served")), (1e6, 3.0));
         assert_eq!((get("client_min"), get("client_max")), (0.0, 2e6));
@@ -203,7 +203,7 @@ mod tests {
     fn a_client_without_a_whole_record_says_nothing() {
         let work = Clients {
             count: 2,
-            rate: Bytes(1_000_000),
+            rate: Rate(1_000_000),
             record: Bytes(1_000_000),
             length: Bytes(10_000_000),
             time: Nanos::from_secs(10),

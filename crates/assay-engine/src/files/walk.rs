@@ -7,7 +7,7 @@ use super::tree;
 use crate::error::Result;
 use crate::generate::Random;
 use assay_fs::{Directory, Entry, EntryKind};
-use assay_spec::experiment::{CacheReset, Order, Walk};
+use assay_spec::experiment::{CacheReset, ReadOrder, Walk};
 use assay_spec::{Bytes, Op};
 use rustix::fs::OFlags;
 use std::fs::File;
@@ -49,7 +49,7 @@ pub(super) fn run(stage: &mut Stage<'_>, work: &Walk) -> Result<Done> {
             list(&root, &directory).map_err(|e| refused("a directory", &e))?;
         directories.append(&mut below);
         listed.append(&mut files);
-        if work.order == Order::Directory || directories.is_empty() {
+        if work.order == ReadOrder::Directory || directories.is_empty() {
             let files = std::mem::take(&mut listed);
             let files = sorted(&root, files, work.order).map_err(|e| refused("a directory", &e))?;
             read_each(&root, &files, &mut meter)?;
@@ -103,11 +103,11 @@ fn list(root: &Directory, path: &Path) -> io::Result<(Vec<PathBuf>, Vec<Keyed>)>
 }
 
 /// Returns the files in the order in which they are read.
-fn sorted(root: &Directory, mut files: Vec<Keyed>, order: Order) -> io::Result<Vec<PathBuf>> {
+fn sorted(root: &Directory, mut files: Vec<Keyed>, order: ReadOrder) -> io::Result<Vec<PathBuf>> {
     match order {
-        Order::Directory => {}
-        Order::Inode => files.sort(),
-        Order::Physical => {
+        ReadOrder::Directory => {}
+        ReadOrder::Inode => files.sort(),
+        ReadOrder::Physical => {
             for (key, path) in &mut files {
                 *key = first_block(&root.open_file(path, OFlags::RDONLY)?)?;
             }
@@ -193,7 +193,7 @@ mod tests {
             let sorted = sorted(&here, files.clone(), order).expect("no file is opened");
             sorted.iter().map(|p| p.display().to_string()).collect()
         };
-        assert_eq!(names(Order::Directory), ["a", "b", "c"]);
-        assert_eq!(names(Order::Inode), ["b", "c", "a"]);
+        assert_eq!(names(ReadOrder::Directory), ["a", "b", "c"]);
+        assert_eq!(names(ReadOrder::Inode), ["b", "c", "a"]);
     }
 }

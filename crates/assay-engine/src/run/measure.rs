@@ -1,7 +1,7 @@
 //! Measures the cells of a run.
 
 use super::directory::RunDirectory;
-use super::order::Order;
+use super::order::CellOrder;
 use super::planned::Run;
 use crate::budget::Budget;
 use crate::cell::{run_cell, unmeasured};
@@ -72,7 +72,7 @@ impl Run {
             .filter_map(|(i, p)| done.iter().find(|c| c.id == p.id).map(|c| (i, c.clone())))
             .collect();
         let missing: Vec<usize> = (0..total).filter(|i| !finished.contains_key(i)).collect();
-        let Order { modelled, wall, combinations } = Order::of(self, missing);
+        let CellOrder { modelled, wall, combinations } = CellOrder::of(self, missing);
         let before = finished.len();
         let finished = Mutex::new(finished);
         let one = |index: usize, limit: Option<Nanos>| -> Result<()> {

@@ -9,7 +9,7 @@ use super::planned::Run;
 use assay_spec::seed;
 
 /// Indices of cells in the plan.
-pub(super) struct Order {
+pub(super) struct CellOrder {
     /// Cells on modelled targets.
     pub modelled: Vec<usize>,
     /// Cells on the wall clock.
@@ -18,9 +18,9 @@ pub(super) struct Order {
     pub combinations: Vec<usize>,
 }
 
-impl Order {
+impl CellOrder {
     /// Orders the cells that are missing.
-    pub(super) fn of(run: &Run, missing: Vec<usize>) -> Order {
+    pub(super) fn of(run: &Run, missing: Vec<usize>) -> CellOrder {
         let (modelled, wall): (Vec<usize>, Vec<usize>) =
             missing.into_iter().partition(|i| run.takes_virtual_time(*i));
         let varied = |index: &usize| run.workload_of(*index).0.factors.is_some();
@@ -28,6 +28,6 @@ impl Order {
             modelled.into_iter().partition(varied);
         combinations
             .sort_by_key(|i| seed::derive(run.record.seed, &["order", &run.record.plan[*i].id]));
-        Order { modelled, wall, combinations }
+        CellOrder { modelled, wall, combinations }
     }
 }

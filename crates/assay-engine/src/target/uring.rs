@@ -129,12 +129,6 @@ impl UringTarget {
         })
     }
 
-    /// Returns `true` if the buffers are registered with the kernel. If not (`RLIMIT_MEMLOCK` is
-    /// low), every request pins its pages anew, which costs some 100 ns.
-    pub fn has_registered_buffers(&self) -> bool {
-        self.registered
-    }
-
     /// Returns the data of the last read with `tag`, or `None` while anything is in flight.
     pub fn read_data(&mut self, tag: u32, length: Bytes) -> Option<&[u8]> {
         let stride = self.reads.stride();

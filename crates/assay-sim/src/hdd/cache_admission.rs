@@ -28,7 +28,7 @@ impl Hdd {
         let command = Command { kind: CommandKind::Room, ..command };
         match self.is_room_awaited() {
             true => self.queue.push_for_room(command, ready),
-            false => self.wish_for_arm(command, ready, command.first),
+            false => self.queue_seek(command, ready, command.first),
         }
     }
 
@@ -49,7 +49,7 @@ impl Hdd {
             any = true;
             self.queue.remove(index);
             if let Some((next, ready)) = self.queue.pop_for_room() {
-                self.wish_for_arm(next, ready.max(at), next.first);
+                self.queue_seek(next, ready.max(at), next.first);
             }
         }
         any

@@ -2,7 +2,7 @@
 
 use super::arm::Arm;
 use super::geometry::SectorPlace;
-use super::order::{Order, PendingSeek};
+use super::order::{CommandOrder, PendingSeek};
 use assay_spec::Nanos;
 use std::collections::VecDeque;
 
@@ -52,7 +52,7 @@ pub(super) struct Flush {
 
 /// The commands that wait, with the order in which the arm serves them.
 pub(super) struct CommandQueue {
-    order: Box<dyn Order + Send>,
+    order: Box<dyn CommandOrder + Send>,
     /// The commands that wait for the arm. Of the writes that wait for room, only the first.
     commands: Vec<Command>,
     /// What the order sees of each of `commands`.
@@ -63,7 +63,7 @@ pub(super) struct CommandQueue {
 
 impl CommandQueue {
     /// Creates an empty queue with this order.
-    pub(super) fn new(order: Box<dyn Order + Send>) -> CommandQueue {
+    pub(super) fn new(order: Box<dyn CommandOrder + Send>) -> CommandQueue {
         CommandQueue { order, commands: Vec::new(), seeks: Vec::new(), room: VecDeque::new() }
     }
 

@@ -23,24 +23,24 @@ pub(crate) struct PendingSeek {
 }
 
 /// An order of commands.
-pub(crate) trait Order {
+pub(crate) trait CommandOrder {
     /// Returns the index of the command to serve at `at`, or `None` if none is ready by then.
-    fn next(&self, at: Nanos, arm: &Arm, wishes: &[PendingSeek]) -> Option<usize>;
+    fn next(&self, at: Nanos, arm: &Arm, commands: &[PendingSeek]) -> Option<usize>;
     /// Returns when a free arm could get its next command, or `None` if no command waits.
-    fn ready(&self, wishes: &[PendingSeek]) -> Option<Nanos>;
+    fn ready(&self, commands: &[PendingSeek]) -> Option<Nanos>;
 }
 
 /// First come, first served.
 pub(crate) struct Fcfs;
 
-impl Order for Fcfs {
-    fn next(&self, at: Nanos, _: &Arm, wishes: &[PendingSeek]) -> Option<usize> {
-        let first = wishes.iter().enumerate().min_by_key(|(_, w)| w.number)?;
+impl CommandOrder for Fcfs {
+    fn next(&self, at: Nanos, _: &Arm, commands: &[PendingSeek]) -> Option<usize> {
+        let first = commands.iter().enumerate().min_by_key(|(_, c)| c.number)?;
         (first.1.ready <= at).then_some(first.0)
     }
 
-    fn ready(&self, wishes: &[PendingSeek]) -> Option<Nanos> {
-        wishes.iter().min_by_key(|w| w.number).map(|w| w.ready)
+    fn ready(&self, commands: &[PendingSeek]) -> Option<Nanos> {
+        commands.iter().min_by_key(|c| c.number).map(|c| c.ready)
     }
 }
 
@@ -50,16 +50,16 @@ pub(crate) struct Sptf {
     pub age_limit: Nanos,
 }
 
-impl Order for Sptf {
-    fn next(&self, at: Nanos, arm: &Arm, wishes: &[PendingSeek]) -> Option<usize> {
-        if let [only] = wishes {
+impl CommandOrder for Sptf {
+    fn next(&self, at: Nanos, arm: &Arm, commands: &[PendingSeek]) -> Option<usize> {
+        if let [only] = commands {
             return (only.ready <= at).then_some(0);
         }
         let phase = arm.phase(at);
         let (mut best, mut bound) = (None, u32::MAX);
         let mut oldest: Option<&PendingSeek> = None;
         let mut oldest_index = 0;
-        for (index, seek_request) in wishes.iter().enumerate() {
+        for (index, seek_request) in commands.iter().enumerate() {
             if seek_request.ready > at {
                 continue;
             }
@@ -72,17 +72,17 @@ impl Order for Sptf {
                 (best, bound) = (Some(index), time);
             }
         }
-        let waited = oldest.map(|w| at.saturating_sub(w.came)).unwrap_or(Nanos::ZERO);
+        let waited = oldest.map(|c| at.saturating_sub(c.came)).unwrap_or(Nanos::ZERO);
         if waited > self.age_limit { Some(oldest_index) } else { best }
     }
 
-    fn ready(&self, wishes: &[PendingSeek]) -> Option<Nanos> {
-        wishes.iter().map(|w| w.ready).min()
+    fn ready(&self, commands: &[PendingSeek]) -> Option<Nanos> {
+        commands.iter().map(|c| c.ready).min()
     }
 }
 
 /// Builds the order of a spec.
-pub(crate) fn order(spec: OrderSpec) -> Box<dyn Order + Send> {
+pub(crate) fn order(spec: OrderSpec) -> Box<dyn CommandOrder + Send> {
     match spec {
         OrderSpec::Fcfs => Box::new(Fcfs),
         OrderSpec::Sptf { age_limit } => Box::new(Sptf { age_limit }),

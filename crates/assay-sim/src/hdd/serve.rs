@@ -62,11 +62,11 @@ impl Hdd {
     fn wait_for_arm(&mut self, command: Command, ready: Nanos, sector: u64) {
         let Command { came, tag, first, .. } = command;
         self.media.tracer.report(Activity::Command, tag, Some(first), (came, ready));
-        self.wish_for_arm(command, ready, sector);
+        self.queue_seek(command, ready, sector);
     }
 
     /// Queues a command for the arm, from `ready` on, at the place of `sector`.
-    pub(super) fn wish_for_arm(&mut self, command: Command, ready: Nanos, sector: u64) {
+    pub(super) fn queue_seek(&mut self, command: Command, ready: Nanos, sector: u64) {
         let write = matches!(command.kind, CommandKind::Write | CommandKind::Room);
         let goal = if write { self.media.goal(sector) } else { self.media.locate(sector) };
         let place = self.media.arm.geometry.place(goal);

@@ -50,8 +50,9 @@ pub(super) struct Channel {
     pub(super) last: u32,
 }
 
-/// The chips of a drive and their buses. They carry out steps; [`Nand`](super::Nand) decides which
-/// step begins when.
+/// The chips of a drive, their buses, and the events of the drive: which operation each plane,
+/// array and channel has. They carry out the steps that [`Nand`](super::Nand), the priority reads
+/// and the fast path begin.
 pub(crate) struct Chips {
     pub geometry: Geometry,
     /// The events of the whole drive.
@@ -106,7 +107,7 @@ impl Chips {
     }
 
     /// Returns `true` if the operation under way on `array` is a read. The array must be busy.
-    pub(super) fn is_sensed(&self, array: usize) -> bool {
+    pub(super) fn has_read(&self, array: usize) -> bool {
         self.pool.get(self.arrays[array].op).kind == OpKind::Read
     }
 
@@ -299,27 +300,8 @@ impl Chips {
     }
 
     /// Ends a wait behind collection now.
-    #[cold]
     pub(super) fn end_collection_wait(&mut self, wait: CollectionWait) {
         self.counts.end_collection_wait(wait, self.events.now());
-    }
-
-    /// Delays the erase of the block of read `index`, an old copy, if it is in the plane's queue.
-    #[cold]
-    pub(super) fn delay_erase_behind(&mut self, index: u32) {
-        let Ppa { plane, page } = self.pool.get(index).ppa;
-        let some = |index: u32| Some(index).filter(|index| *index != NO_OP);
-        let first = some(self.planes[plane as usize].head);
-        let mut queue = std::iter::successors(first, |last| some(self.pool.get(*last).next));
-        let block = self.geometry.block(page);
-        let erase = queue.find(|index| {
-            let op = self.pool.get(*index);
-            op.kind == OpKind::Erase && self.geometry.block(op.ppa.page) == block
-        });
-        if let Some(erase) = erase {
-            self.pool.get_mut(erase).waits += 1;
-            self.pool.wait_for(erase, &[index]);
-        }
     }
 
     /// Reports `command` to the observer and to the model of bit errors.

@@ -4,6 +4,7 @@ use super::chips::Plane;
 use super::multi_page::Replaced;
 use super::observe::FlashCommand;
 use super::ops::{NO_OP, OpKind};
+use super::suspension::Suspension;
 use super::{Batch, Cause, Nand, Ppa, Token};
 use assay_spec::Nanos;
 
@@ -16,7 +17,7 @@ impl Nand {
         self.chips.counts.reads[cause as usize] += 1;
         if let Some(fast_path) = &mut self.fast_path {
             let time = self.chips.chip.read;
-            fast_path.serve(&mut self.chips, OpKind::Read, ppa.plane, cause, token, time);
+            fast_path.enqueue(&mut self.chips, OpKind::Read, ppa.plane, cause, token, time);
             return NO_OP;
         }
         let suspension = self.suspension.as_ref().filter(|_| is_awaited(cause, token));
@@ -36,7 +37,7 @@ impl Nand {
             self.chips.pool.get_mut(index).is_slc = self.chips.is_slc(ppa.page);
         }
         if is_old {
-            self.chips.delay_erase_behind(index);
+            Suspension::delay_queued_erase(&mut self.chips, index);
         }
         match &mut self.suspension {
             Some(suspension) if first => suspension.enqueue(&mut self.chips, index, ppa.plane),
@@ -94,7 +95,7 @@ impl Nand {
             self.chips.counts.programs[cause as usize] += 1;
             let (_, time) =
                 self.chips.chip.program_step(self.chips.geometry.page_in_block(ppa.page));
-            fast_path.serve(&mut self.chips, OpKind::Program, ppa.plane, cause, token, time);
+            fast_path.enqueue(&mut self.chips, OpKind::Program, ppa.plane, cause, token, time);
             return NO_OP;
         }
         self.chips.notify_command(
@@ -119,7 +120,7 @@ impl Nand {
     pub(crate) fn program_from(&mut self, to: Ppa, cause: Cause, from: Ppa, others: &[u32]) {
         self.chips.notify_command(cause, FlashCommand::Copy { from: from.page, to: to.page });
         self.note_program(to, Some(from));
-        let old = match self.erases.follow_replacers() {
+        let old = match self.erases.is_following() {
             true => self.chips.geometry.block(from.page),
             false => NO_OP,
         };
@@ -234,7 +235,7 @@ impl Nand {
         let duration = self.chips.chip.read
             + self.chips.chip.program_step(self.chips.geometry.page_in_block(to.page)).1;
         match &mut self.fast_path {
-            Some(fast_path) => fast_path.serve_copy(&mut self.chips, from.plane, cause, duration),
+            Some(fast_path) => fast_path.enqueue_copy(&mut self.chips, from.plane, cause, duration),
             None => self.copy_step_by_step(from, to, cause, duration),
         }
     }
@@ -271,9 +272,9 @@ impl Nand {
         if let Some(fast_path) = &mut self.fast_path {
             let (plane, time) = (ppa.plane, self.chips.chip.erase);
             let kind = OpKind::Erase;
-            return fast_path.serve(&mut self.chips, kind, plane, cause, Token::NONE, time);
+            return fast_path.enqueue(&mut self.chips, kind, plane, cause, Token::NONE, time);
         }
-        let (index, is_delayed) = self.put_erase(ppa, cause);
+        let (index, is_delayed) = self.request_erase(ppa, cause);
         if !is_delayed {
             self.chips.count_collecting(ppa.plane, cause);
             self.enqueue(index, ppa.plane);
@@ -285,7 +286,7 @@ impl Nand {
     /// [`Nand::erase_on_idle_planes`].
     pub(crate) fn erase_when_idle(&mut self, ppa: Ppa, cause: Cause) {
         self.chips.counts.erases[cause as usize] += 1;
-        let (index, is_delayed) = self.put_erase(ppa, cause);
+        let (index, is_delayed) = self.request_erase(ppa, cause);
         match is_delayed {
             true => self.chips.pool.get_mut(index).held = true,
             false => self.leave_erase(index, ppa.plane),
@@ -294,7 +295,7 @@ impl Nand {
 
     /// Requests the erase of the block that begins with page `ppa`. Returns its number, and `true`
     /// if it waits for programs that replace pages of the block.
-    fn put_erase(&mut self, ppa: Ppa, cause: Cause) -> (u32, bool) {
+    fn request_erase(&mut self, ppa: Ppa, cause: Cause) -> (u32, bool) {
         self.chips.notify_command(cause, FlashCommand::Erase { page: ppa.page });
         let block = self.chips.geometry.block(ppa.page);
         if let Some(suspension) = &mut self.suspension {
@@ -308,20 +309,12 @@ impl Nand {
     pub(super) fn leave_erase(&mut self, index: u32, plane: u32) {
         assert!(self.fast_path.is_none(), "what a server does it does in turn");
         self.chips.pool.pending += 1;
-        self.erases.leave(index, plane);
-    }
-
-    /// Begins erases on the planes that are idle.
-    #[inline]
-    pub(crate) fn erase_on_idle_planes(&mut self) {
-        if self.erases.are_left() {
-            (0..self.chips.planes.len() as u32).for_each(|plane| self.erase_one_if_idle(plane));
-        }
+        self.erases.queue_for_idle(index, plane);
     }
 
     /// Delays erases from now on until the programs that replaced pages of the block have ended.
     pub(crate) fn keep_replaced(&mut self) {
-        self.erases.start_following();
+        self.erases.follow_replacers();
     }
 
     /// Appends operation `index` to the queue of `plane`; if it is the first program of a block
@@ -332,7 +325,7 @@ impl Nand {
         self.chips.pool.pending += 1;
         let op = self.chips.pool.get(index);
         let (kind, ppa) = (op.kind, op.ppa);
-        if matches!(kind, OpKind::Program | OpKind::Copy) && self.erases.are_left() {
+        if matches!(kind, OpKind::Program | OpKind::Copy) && self.erases.has_waiting() {
             self.queue_erase_before(ppa);
         }
         self.queue(index, plane);
@@ -356,7 +349,7 @@ impl Nand {
         if let Some(suspension) = &mut self.suspension
             && self.chips.pool.get(index).kind == OpKind::Erase
         {
-            suspension.delay_erase(&mut self.chips, index, plane);
+            suspension.delay_new_erase(&mut self.chips, index, plane);
         }
         let p = &mut self.chips.planes[plane as usize];
         if p.head == NO_OP {

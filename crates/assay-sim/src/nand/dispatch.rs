@@ -1,5 +1,5 @@
-//! Begins operations when planes, arrays and channels fall idle: sense, program and erase, and how
-//! the planes of a die share an array.
+//! Decides which operation begins on an array, and handles the ends of senses, programs, erases and
+//! transfers.
 
 use super::counts::CollectionWait;
 use super::ops::{NO_OP, OpKind};
@@ -27,7 +27,7 @@ impl Nand {
     /// Returns `true` if `array` serves a priority read.
     #[inline]
     fn has_priority_read(&self, array: usize) -> bool {
-        self.suspension.as_ref().is_some_and(|suspension| suspension.is_reading(array))
+        self.suspension.as_ref().is_some_and(|suspension| suspension.has_priority_read(array))
     }
 
     /// Begins the operations that `plane` can begin.
@@ -84,7 +84,7 @@ impl Nand {
     /// Begins operation `index` on the array of `plane`, or joins it to the multi-plane program
     /// that begins now.
     #[inline]
-    fn start(&mut self, plane: u32, index: u32, queue: Queue, duration: Nanos) {
+    pub(super) fn start(&mut self, plane: u32, index: u32, queue: Queue, duration: Nanos) {
         let end = self.chips.start(plane, index, queue, duration);
         if let Some(suspension) = &mut self.suspension {
             suspension.on_start(&self.chips, plane, index, end);
@@ -228,51 +228,29 @@ impl Nand {
     /// group, if requested, then waits for its plane only.
     #[inline]
     fn on_group_program_done(&mut self, number: u32) {
-        if self.erases.on_programmed(number) {
+        if self.erases.on_program_done(number) {
             self.on_group_done(number);
         }
     }
 
+    /// Handles the end of group `number`.
     fn on_group_done(&mut self, number: u32) {
-        match self.erases.free(number, &mut self.chips.pool) {
-            None => {}
-            Some(ReadyErase::InQueue(plane)) => self.serve_plane(plane),
-            Some(ReadyErase::WhenIdle(erase)) => {
-                let plane = self.chips.pool.get(erase).ppa.plane;
+        let Some(ready) = self.erases.free(number, &mut self.chips.pool) else { return };
+        let (ReadyErase::InQueue(erase)
+        | ReadyErase::WhenIdle(erase)
+        | ReadyErase::Unqueued(erase)) = ready;
+        let op = self.chips.pool.get(erase);
+        let (plane, cause) = (op.ppa.plane, op.cause);
+        match ready {
+            ReadyErase::InQueue(_) => self.serve_plane(plane),
+            ReadyErase::WhenIdle(_) => {
                 self.leave_erase(erase, plane);
                 self.erase_if_idle(plane);
             }
-            Some(ReadyErase::Unqueued(erase)) => {
-                let op = self.chips.pool.get(erase);
-                let (plane, cause) = (op.ppa.plane, op.cause);
+            ReadyErase::Unqueued(_) => {
                 self.chips.count_collecting(plane, cause);
                 self.enqueue(erase, plane);
             }
-        }
-    }
-
-    /// Begins an erase that waits on `plane` if all planes of its array are idle.
-    #[inline]
-    fn erase_if_idle(&mut self, plane: u32) {
-        if self.erases.are_left() {
-            self.erase_one_if_idle(plane);
-        }
-    }
-
-    /// Does the work of [`Nand::erase_if_idle`] when erases wait somewhere.
-    #[cold]
-    pub(super) fn erase_one_if_idle(&mut self, plane: u32) {
-        if !self.erases.wait_for_idle(plane) {
-            return;
-        }
-        let array = self.chips.array_of(plane);
-        let mut planes = self.chips.geometry.planes_of_array(array).iter();
-        if !planes.all(|plane| self.is_plane_idle(plane)) {
-            return;
-        }
-        if let Some(index) = self.erases.take_first(plane) {
-            self.chips.count_collecting(plane, self.chips.pool.get(index).cause);
-            self.start(plane, index, Queue::Other, self.chips.chip.erase);
         }
     }
 
@@ -282,7 +260,7 @@ impl Nand {
         let index = self.chips.arrays[array].op;
         let plane = self.chips.pool.get(index).ppa.plane;
         if let Some(suspension) = &mut self.suspension
-            && suspension.is_reading(array)
+            && suspension.has_priority_read(array)
         {
             if suspension.on_sensed(&mut self.chips, array) {
                 self.serve_array(array);

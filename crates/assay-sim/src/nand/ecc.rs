@@ -32,9 +32,9 @@ pub(crate) struct Ecc {
     /// Physical pages whose data is lost.
     lost: HashSet<u32>,
     /// Read attempts beyond the first since the last mark.
-    pub retries: u64,
+    retries: u64,
     /// Reads that failed in all attempts, since the last mark.
-    pub given_up: u64,
+    given_up: u64,
 }
 
 impl Ecc {
@@ -118,6 +118,11 @@ impl Ecc {
     /// Returns `true` if the data of physical page `page` was made of lost data.
     pub(super) fn is_lost(&self, page: u32) -> bool {
         self.lost.contains(&page)
+    }
+
+    /// Returns the read attempts beyond the first and the failed reads since the last mark.
+    pub(super) fn counts(&self) -> (u64, u64) {
+        (self.retries, self.given_up)
     }
 
     /// Sets a mark: counts begin at zero from now on.

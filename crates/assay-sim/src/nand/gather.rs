@@ -62,7 +62,7 @@ impl Chips {
 
     /// Returns the number of programs of several pages queued since the beginning.
     pub(crate) fn multi_page_programs(&self) -> u64 {
-        self.multi_page.as_ref().map_or(0, |multi_page| multi_page.requested())
+        self.multi_page.as_ref().map_or(0, |multi_page| multi_page.programs())
     }
 
     /// Adds page `ppa` to the pages it is programmed with. The program waits for `reads`. Returns
@@ -80,7 +80,7 @@ impl Chips {
         let (unit, is_slc) = (self.program_unit(ppa.page), self.is_slc(ppa.page));
         let place = self.geometry.page_in_block(ppa.page) % unit;
         // The first page of a program opens a new one.
-        let open = self.multi_page.as_ref().and_then(|m| m.open_program(ppa.plane, ppa.page));
+        let open = self.multi_page.as_ref().and_then(|m| m.find_open(ppa.plane, ppa.page));
         let index = match open.filter(|_| place > 0) {
             Some(index) => index,
             None => self.open_program(ppa, cause, is_slc),
@@ -108,7 +108,7 @@ impl Chips {
     /// Closes the open program whose next page would be `page`, without that page and those behind
     /// it, and returns its operation, for the queue. Returns `None` if there is no such program.
     pub(super) fn close_short(&mut self, plane: u32, page: u32) -> Option<u32> {
-        let index = self.multi_page.as_ref()?.open_program(plane, page)?;
+        let index = self.multi_page.as_ref()?.find_open(plane, page)?;
         self.close_program(plane, index)
     }
 

@@ -155,7 +155,7 @@ impl Nand {
     /// Returns the read attempts beyond the first and the failed reads since the last mark, or
     /// `None` if there are no bit errors.
     pub(crate) fn retry_counts(&self) -> Option<(u64, u64)> {
-        self.chips.ecc.as_ref().map(|ecc| (ecc.retries, ecc.given_up))
+        self.chips.ecc.as_ref().map(|ecc| ecc.counts())
     }
 
     /// Returns the suspensions since the last mark, or `None` if the chips cannot suspend.
@@ -223,10 +223,43 @@ impl Nand {
             && suspension.is_suspending(array)
         {
             suspension.on_suspended(&mut self.chips, array);
-        } else if self.chips.is_sensed(array) {
+        } else if self.chips.has_read(array) {
             self.on_sensed(array);
         } else {
             self.on_array_done(array, flash_events);
+        }
+    }
+
+    /// Begins erases on the planes that are idle.
+    #[inline]
+    pub(crate) fn erase_on_idle_planes(&mut self) {
+        if self.erases.has_waiting() {
+            (0..self.chips.planes.len() as u32).for_each(|plane| self.erase_one_if_idle(plane));
+        }
+    }
+
+    /// Begins an erase that waits on `plane` if all planes of its array are idle.
+    #[inline]
+    pub(super) fn erase_if_idle(&mut self, plane: u32) {
+        if self.erases.has_waiting() {
+            self.erase_one_if_idle(plane);
+        }
+    }
+
+    /// Does the work of [`Nand::erase_if_idle`] when erases wait somewhere.
+    #[cold]
+    fn erase_one_if_idle(&mut self, plane: u32) {
+        if !self.erases.has_idle_erase(plane) {
+            return;
+        }
+        let array = self.chips.array_of(plane);
+        let mut planes = self.chips.geometry.planes_of_array(array).iter();
+        if !planes.all(|plane| self.is_plane_idle(plane)) {
+            return;
+        }
+        if let Some(index) = self.erases.take_first(plane) {
+            self.chips.count_collecting(plane, self.chips.pool.get(index).cause);
+            self.start(plane, index, Queue::Other, self.chips.chip.erase);
         }
     }
 

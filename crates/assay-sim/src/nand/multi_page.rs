@@ -2,7 +2,7 @@
 //!
 //! A physical page may hold several pages that are mapped on their own, and cells with several bits
 //! have as many physical pages programmed in one go. Pages of a block that belong together are
-//! requested one after the other; with the last of them, all are loaded and programmed as one.
+//! programs one after the other; with the last of them, all are loaded and programmed as one.
 //! Until then they are on no chip, and reads of them are served from the controller.
 
 use super::geometry::Ppa;
@@ -47,7 +47,7 @@ pub(super) struct MultiPage {
     /// By block: the number of its pages whose only newer copies are in `open`.
     replaced: Vec<u16>,
     /// The number of programs queued since the beginning.
-    requested: u64,
+    programs: u64,
     /// The programs that are queued or under way, by the number in `Op::multi_page`.
     closed: Vec<Option<MultiPageProgram>>,
     /// The free numbers in `closed`.
@@ -70,7 +70,7 @@ impl MultiPage {
             pages: spec.pages_per_program,
             open: (0..spec.planes()).map(|_| Vec::new()).collect(),
             replaced: vec![0; blocks as usize],
-            requested: 0,
+            programs: 0,
             closed: Vec::new(),
             free: Vec::new(),
             slc_pages: spec.pages_per_program / spec.slc.map_or(1, |slc| slc.bits),
@@ -98,8 +98,8 @@ impl MultiPage {
     }
 
     /// Returns the number of programs queued since the beginning.
-    pub(super) fn requested(&self) -> u64 {
-        self.requested
+    pub(super) fn programs(&self) -> u64 {
+        self.programs
     }
 
     /// Returns `true` if `ppa` is a page of an open program.
@@ -113,16 +113,16 @@ impl MultiPage {
         self.replaced[block as usize]
     }
 
-    /// Returns the number of those pages whose newer copies are in the open program whose next page
-    /// is `next`.
+    /// Returns the number of pages of `block` whose newer copies are in the open program whose next
+    /// page is `next`.
     pub(super) fn replaced_by(&self, block: u32, next: Ppa) -> u16 {
-        let Some(index) = self.open_program(next.plane, next.page) else { return 0 };
+        let Some(index) = self.find_open(next.plane, next.page) else { return 0 };
         let replaced = &self.open[next.plane as usize][index].replaced;
         replaced.iter().filter(|page| page.block == block).count() as u16
     }
 
     /// Returns the index of the open program of `plane` whose next page is `page`.
-    pub(super) fn open_program(&self, plane: u32, page: u32) -> Option<usize> {
+    pub(super) fn find_open(&self, plane: u32, page: u32) -> Option<usize> {
         self.open[plane as usize].iter().position(|program| program.next() == page)
     }
 
@@ -163,7 +163,7 @@ impl MultiPage {
     /// Closes the open program `index` of `plane`; returns its operation and its number.
     pub(super) fn close(&mut self, plane: u32, index: usize) -> (u32, u32) {
         let program = self.open[plane as usize].swap_remove(index);
-        self.requested += 1;
+        self.programs += 1;
         for page in &program.replaced {
             self.replaced[page.block as usize] -= 1;
         }

@@ -43,7 +43,7 @@ pub(super) struct Op {
     pub loaded: bool,
     /// For a read or a program: the page has one bit a cell.
     pub is_slc: bool,
-    /// For a program of several pages: its number in `MultiPage::queued`.
+    /// For a program of several pages: its number in `MultiPage::closed`.
     pub multi_page: u32,
     /// The first of the operations that wait for this one, or `NO_OP`.
     pub first_waiter: u32,

@@ -19,14 +19,14 @@ struct EraseGroup {
     erase: u32,
 }
 
-/// An erase whose block has no page left that another program must replace first.
+/// An erase whose replacing programs have all ended, by where it waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReadyErase {
-    /// It is in the queue of this plane.
+    /// In the queue of its plane.
     InQueue(u32),
-    /// It waits until its plane is idle.
+    /// Until its plane is idle.
     WhenIdle(u32),
-    /// It is in no queue.
+    /// In no queue.
     Unqueued(u32),
 }
 
@@ -64,19 +64,19 @@ impl PendingErases {
     }
 
     /// Delays erases from now on until the programs that replaced pages of the block have ended.
-    pub(super) fn start_following(&mut self) {
+    pub(super) fn follow_replacers(&mut self) {
         self.follow_replacers = true;
     }
 
     /// Returns `true` if a block is erased only after the programs that replaced its pages.
     #[inline]
-    pub(super) fn follow_replacers(&self) -> bool {
+    pub(super) fn is_following(&self) -> bool {
         self.follow_replacers
     }
 
     /// Returns `true` if erases wait outside of the planes' queues.
     #[inline]
-    pub(super) fn are_left(&self) -> bool {
+    pub(super) fn has_waiting(&self) -> bool {
         self.left > 0
     }
 
@@ -117,15 +117,15 @@ impl PendingErases {
         true
     }
 
-    /// Leaves `erase` for when `plane` is idle.
-    pub(super) fn leave(&mut self, erase: u32, plane: u32) {
+    /// Queues `erase` for when `plane` is idle.
+    pub(super) fn queue_for_idle(&mut self, erase: u32, plane: u32) {
         self.queues[plane as usize].push_back(erase);
         self.left += 1;
     }
 
     /// Notes that a program of group `number` has ended; returns `true` if it was the last.
     #[inline]
-    pub(super) fn on_programmed(&mut self, number: u32) -> bool {
+    pub(super) fn on_program_done(&mut self, number: u32) -> bool {
         let group = &mut self.groups[number as usize];
         group.programs -= 1;
         group.programs == 0
@@ -144,7 +144,7 @@ impl PendingErases {
         let when_idle = std::mem::take(&mut op.held);
         let Some(at) = self.outside.iter().position(|n| *n == number) else {
             op.waits -= 1;
-            return Some(ReadyErase::InQueue(op.ppa.plane));
+            return Some(ReadyErase::InQueue(erase));
         };
         self.outside.remove(at);
         self.left -= 1;
@@ -152,7 +152,7 @@ impl PendingErases {
     }
 
     /// Returns `true` if erases wait until `plane` is idle.
-    pub(super) fn wait_for_idle(&self, plane: u32) -> bool {
+    pub(super) fn has_idle_erase(&self, plane: u32) -> bool {
         !self.queues[plane as usize].is_empty()
     }
 

@@ -126,7 +126,7 @@ impl PlaneFastPath {
 
     /// Queues an operation that takes its array `time` on `plane`.
     #[inline]
-    pub(super) fn serve(
+    pub(super) fn enqueue(
         &mut self,
         chips: &mut Chips,
         kind: OpKind,
@@ -155,10 +155,16 @@ impl PlaneFastPath {
 
     /// Queues a copy of `time` on `plane`, merged with the copy right before it for the same cause.
     #[inline(always)]
-    pub(super) fn serve_copy(&mut self, chips: &mut Chips, plane: u32, cause: Cause, time: Nanos) {
+    pub(super) fn enqueue_copy(
+        &mut self,
+        chips: &mut Chips,
+        plane: u32,
+        cause: Cause,
+        time: Nanos,
+    ) {
         match self.planes[plane as usize].queue.back_mut() {
             Some(last) if last.kind == OpKind::Copy && last.cause == cause => last.time += time,
-            _ => self.serve(chips, OpKind::Copy, plane, cause, Token::NONE, time),
+            _ => self.enqueue(chips, OpKind::Copy, plane, cause, Token::NONE, time),
         }
     }
 

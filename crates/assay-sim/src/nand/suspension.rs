@@ -64,11 +64,11 @@ struct Latch {
 /// What the end of the transfer of a read means for priority reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TransferEnd {
-    /// The read was none of them.
+    /// The read was one of a plane's queue.
     OfQueuedRead,
-    /// The read was one of them.
+    /// The read was a priority read.
     OfPriorityRead,
-    /// The read was one of them, and the array that waited for its latch has fallen idle.
+    /// The read was a priority read, and the array that waited for its latch has fallen idle.
     FreesArray,
 }
 
@@ -105,7 +105,7 @@ impl Suspension {
 
     /// Returns `true` if the operation under way on `array` is a priority read.
     #[inline]
-    pub(super) fn is_reading(&self, array: usize) -> bool {
+    pub(super) fn has_priority_read(&self, array: usize) -> bool {
         self.arrays[array].is_reading
     }
 
@@ -322,7 +322,7 @@ impl Suspension {
         let next = chips.arrays[array].op;
         if next == NO_OP {
             self.serve(chips, array);
-        } else if self.is_reading(array)
+        } else if self.has_priority_read(array)
             && chips.arrays[array].waits
             && chips.pool.get(next).ppa.plane == plane
             && self.on_sensed(chips, array)
@@ -332,8 +332,26 @@ impl Suspension {
         TransferEnd::OfPriorityRead
     }
 
+    /// Delays the erase of the block of read `index`, an old copy, if it is in the plane's queue.
+    #[cold]
+    pub(super) fn delay_queued_erase(chips: &mut Chips, index: u32) {
+        let Ppa { plane, page } = chips.pool.get(index).ppa;
+        let some = |index: u32| Some(index).filter(|index| *index != NO_OP);
+        let first = some(chips.planes[plane as usize].head);
+        let mut queue = std::iter::successors(first, |last| some(chips.pool.get(*last).next));
+        let block = chips.geometry.block(page);
+        let erase = queue.find(|index| {
+            let op = chips.pool.get(*index);
+            op.kind == OpKind::Erase && chips.geometry.block(op.ppa.page) == block
+        });
+        if let Some(erase) = erase {
+            chips.pool.get_mut(erase).waits += 1;
+            chips.pool.wait_for(erase, &[index]);
+        }
+    }
+
     /// Makes the new erase `index` of `plane` wait for the waiting priority reads of its block.
-    pub(super) fn delay_erase(&self, chips: &mut Chips, index: u32, plane: u32) {
+    pub(super) fn delay_new_erase(&self, chips: &mut Chips, index: u32, plane: u32) {
         let block = chips.geometry.block(chips.pool.get(index).ppa.page);
         let waiting = self.arrays[chips.array_of(plane)].waiting.iter().copied();
         // If an earlier erase waits for some of them already, this one is behind it in the queue.

@@ -4,8 +4,8 @@ mod multi_page;
 mod suspension;
 
 use super::*;
-use assay_spec::Bytes;
 use assay_spec::device::{PlaneMode, ProgramTime};
+use assay_spec::{Bytes, Rate};
 
 fn spec() -> NandSpec {
     NandSpec {
@@ -19,7 +19,7 @@ fn spec() -> NandSpec {
         read: Nanos::from_micros(50),
         program: ProgramTime::uniform(Nanos::from_micros(900)),
         erase: Nanos::from_millis(3),
-        bus: Bytes(40_960_000),
+        bus: Rate(40_960_000),
         cache_register: false,
         pages_per_program: 1,
         slc: None,

@@ -9,7 +9,7 @@ use super::slots::LINK;
 use crate::events::{Events, Queue};
 use crate::waits::Waits;
 use assay_spec::device::LinkSpec;
-use assay_spec::{Bytes, Nanos, Op};
+use assay_spec::{Bytes, Nanos, Op, Rate};
 use std::collections::VecDeque;
 
 /// The largest data size of one frame (Serial ATA 3.1, 10.5.12: 2048 words of 4 bytes).
@@ -26,7 +26,7 @@ pub(super) struct LinkTransfer {
 /// The host link and its queue of transfers.
 pub(super) struct HostLink {
     /// Bytes a second.
-    rate: Bytes,
+    rate: Rate,
     addressing: Addressing,
     /// The transfer time of a whole page.
     page_time: Nanos,

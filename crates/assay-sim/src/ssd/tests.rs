@@ -18,7 +18,7 @@ use assay_spec::device::{
     ReadBuffered, SsdSpec,
 };
 use assay_spec::seed::mix;
-use assay_spec::{Bytes, Nanos, Op, Request};
+use assay_spec::{Bytes, Nanos, Op, Rate, Request};
 
 const PAGE: u64 = 4096;
 /// Of `ssd-m`: the firmware, a page on the link, on a bus, a sense.
@@ -84,7 +84,7 @@ fn a_write_is_answered_from_the_buffer_or_from_the_cells() {
     let whole = COMMAND + transfer + SHIFT + PROGRAM;
     assert_eq!(latency(&mut *through, Nanos::ZERO, Op::Write, 0, 8), whole);
     // A page written in part: its rest is read first.
-    let part = Bytes(512).time_at(Bytes(280_000_000));
+    let part = Bytes(512).time_at(Rate(280_000_000));
     let merged = COMMAND + part + SENSE + SHIFT + SHIFT + PROGRAM;
     let later = Nanos::from_secs(1);
     assert_eq!(latency(&mut *through, later, Op::Write, 800, 1), merged);
@@ -106,7 +106,7 @@ fn a_slot_that_is_given_back_is_taken_at_once() {
     }
     let mut done = Vec::new();
     drive.advance(Nanos::from_secs(1), &mut done);
-    let part = Bytes(512).time_at(Bytes(280_000_000));
+    let part = Bytes(512).time_at(Rate(280_000_000));
     let ends: Vec<(u32, Nanos)> = done.iter().map(|c| (c.tag, c.at)).collect();
     let joined = command + part + part;
     assert_eq!(ends, [(0, command + part), (1, joined), (2, joined + transfer)]);
@@ -171,7 +171,7 @@ fn a_write_that_must_survive_waits_for_the_cells() {
     assert_eq!(forced(&mut *cached, Nanos::ZERO, 0, 8), whole);
     let later = Nanos::from_secs(1);
     assert_eq!(latency(&mut *cached, later, Op::Write, 0, 8), COMMAND + transfer, "not others");
-    let part = Bytes(512).time_at(Bytes(280_000_000));
+    let part = Bytes(512).time_at(Rate(280_000_000));
     let merged = COMMAND + part + SENSE + SHIFT + SHIFT + PROGRAM;
     assert_eq!(forced(&mut *cached, Nanos::from_secs(2), 800, 1), merged);
     let (mut registers, _) = drive(|d| ssd_of(d).buffer = BufferSpec::Registers);
@@ -203,7 +203,7 @@ fn frames_beside_the_data_take_the_link() {
     }
     assert_eq!(takes(Op::Write, 8, 16), beside + transfer * 2 + ASKING);
     // Three pages with half of the first and of the last: 8 KiB, asked for once.
-    let half = Bytes(PAGE / 2).time_at(Bytes(280_000_000));
+    let half = Bytes(PAGE / 2).time_at(Rate(280_000_000));
     assert_eq!(takes(Op::Write, 4, 16), beside + half * 2 + transfer + ASKING);
     assert_eq!(takes(Op::Read, 0, 8), beside + SENSE + SHIFT + transfer);
 }

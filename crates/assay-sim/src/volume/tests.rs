@@ -1,6 +1,7 @@
 //! Tests of a volume's limits, to the nanosecond.
 
 use super::*;
+use assay_spec::Rate;
 
 const MS: u64 = 1_000_000;
 
@@ -16,7 +17,7 @@ fn volume() -> Volume {
         throughput: RateSpec { baseline: 100_000_000, burst: 100_000_000, credit: 0 },
     };
     let (command, setup, activate) = Default::default();
-    let link = LinkSpec { rate: Bytes(1_000_000_000), queue_depth: 64, command, setup, activate };
+    let link = LinkSpec { rate: Rate(1_000_000_000), queue_depth: 64, command, setup, activate };
     Volume::new(&spec, link, Bytes(1 << 30))
 }
 

@@ -13,7 +13,7 @@ use assay_spec::device::ProgramTime;
 use assay_spec::device::*;
 use assay_spec::seed::mix;
 use assay_spec::units::{Microwatts, Picojoules};
-use assay_spec::{Bytes, Completion, Nanos, Op, Request};
+use assay_spec::{Bytes, Completion, Nanos, Op, Rate, Request};
 
 /// Requests of a drive, at most.
 pub const REQUESTS: usize = 220;
@@ -89,7 +89,7 @@ fn nand(d: &mut Draw<'_>) -> NandSpec {
         read: Nanos(1 + d.below(60_000)),
         program: ProgramTime { fast: program, slow: d.of(&[program, program * 3]) },
         erase: Nanos(1 + d.below(3_000_000)),
-        bus: Bytes(10_000_000 + d.below(200_000_000)),
+        bus: Rate(10_000_000 + d.below(200_000_000)),
         cache_register: d.below(2) == 0,
         pages_per_program,
         slc,
@@ -328,9 +328,9 @@ fn coarse(time: Nanos, grain: u64) -> Nanos {
 }
 
 /// A rate at which a page takes a multiple of `grain`.
-fn coarse_rate(rate: Bytes, page: Bytes, grain: u64) -> Bytes {
+fn coarse_rate(rate: Rate, page: Bytes, grain: u64) -> Rate {
     let time = page.time_at(rate).0.div_ceil(grain) * grain;
-    Bytes(page.0 * 1_000_000_000 / time)
+    Rate(page.0 * 1_000_000_000 / time)
 }
 
 fn device_of(d: &mut Draw<'_>, mut nand: NandSpec) -> DeviceSpec {
@@ -368,7 +368,7 @@ fn device_of(d: &mut Draw<'_>, mut nand: NandSpec) -> DeviceSpec {
         title: String::new(),
         capacity: nand.page * u64::from(pages),
         link: LinkSpec {
-            rate: Bytes(50_000_000 + d.below(1_000_000_000)),
+            rate: Rate(50_000_000 + d.below(1_000_000_000)),
             queue_depth: d.of(&[1, 4, 32]),
             command: Nanos(d.below(50_000)),
             setup: d.of(&[Nanos::ZERO, Nanos(3000)]),

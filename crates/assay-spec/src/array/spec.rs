@@ -1,6 +1,6 @@
 //! An array of drives: its level, its members and what becomes of them.
 
-use crate::units::{Bytes, Nanos};
+use crate::units::{Bytes, Nanos, Rate};
 
 /// The default chunk: the number of bytes that go to one member before the next member takes over.
 /// Linux md and the RAID cards of the time have this default.
@@ -138,8 +138,8 @@ impl MemberSpec {
 /// The way spares are filled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rebuild {
-    /// At no more than this many bytes a second on each spare.
-    Rate(Bytes),
+    /// At no more than this rate on each spare.
+    Rate(Rate),
     /// Only while the host has no request under way.
     Idle,
 }

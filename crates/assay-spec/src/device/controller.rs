@@ -4,7 +4,7 @@ use super::fact::Fact;
 use super::values::Values;
 use crate::decode::{Decoded, Section, Source, document};
 use crate::name::{bad_name, is_name};
-use crate::units::{Bytes, Nanos};
+use crate::units::{Nanos, Rate};
 
 /// The declaration of a controller.
 #[derive(Clone, Debug)]
@@ -13,8 +13,8 @@ pub struct ControllerSpec {
     pub name: String,
     /// The title, for people.
     pub title: String,
-    /// The payload bytes a second between the host and all drives together.
-    pub rate: Bytes,
+    /// The rate of the payload between the host and all drives together.
+    pub rate: Rate,
     /// The number of host requests that the controller accepts at a time.
     pub queue_depth: u32,
     /// The time of the controller's processor for a host request.
@@ -22,8 +22,8 @@ pub struct ControllerSpec {
     /// The additional link time for each member request of an array that the controller makes: the
     /// set-up of the transfer.
     pub stripe: Nanos,
-    /// The bytes a second for which the controller computes parity.
-    pub parity: Bytes,
+    /// The rate at which the controller computes parity.
+    pub parity: Rate,
     /// Every value with its origin, in the order of decoding.
     pub facts: Vec<Fact>,
 }

@@ -2,13 +2,13 @@
 
 use super::values::Values;
 use crate::decode::{Decoded, Section};
-use crate::units::{Bytes, Nanos};
+use crate::units::{Nanos, Rate};
 
 /// The link between host and drive.
 #[derive(Clone, Copy, Debug)]
 pub struct LinkSpec {
-    /// The payload bytes a second.
-    pub rate: Bytes,
+    /// The rate of the payload.
+    pub rate: Rate,
     /// The largest number of requests that the drive holds at a time.
     pub queue_depth: u32,
     /// The time for each command in the drive's controller, before the medium is accessed.

@@ -3,7 +3,7 @@
 use super::values::Values;
 use crate::decode::{Decoded, Section, with_hint};
 use crate::diagnostic::Kind;
-use crate::units::{Bytes, Nanos};
+use crate::units::{Bytes, Nanos, Rate};
 
 /// Flash chips and their buses.
 #[derive(Clone, Copy, Debug)]
@@ -29,8 +29,8 @@ pub struct NandSpec {
     pub program: ProgramTime,
     /// The time of a block erase (tBERS).
     pub erase: Nanos,
-    /// The rate between register and controller in both directions, in bytes a second of a channel.
-    pub bus: Bytes,
+    /// The rate of a channel, in both directions.
+    pub bus: Rate,
     /// Whether a second register transfers data while the array works.
     pub cache_register: bool,
     /// The number of pages that a plane programs at once, when all of them are loaded: the parts of

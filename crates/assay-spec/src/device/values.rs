@@ -4,7 +4,7 @@ use super::fact::{Fact, Origin};
 use crate::decode::{Decoded, Section, with_hint};
 use crate::diagnostic::{Kind, closest};
 use crate::from_claim;
-use crate::units::{self, Bytes, Nanos};
+use crate::units::{self, Bytes, Nanos, Rate};
 
 /// Returns `section.key`, or `key` at the top.
 fn dotted(path: &str, key: &str) -> String {
@@ -213,13 +213,13 @@ impl Values {
         Ok(self.choice(s, path, key, &["no", "yes"])? == 1)
     }
 
-    /// Takes a rate such as `40MB/s`, in bytes a second; never zero.
+    /// Takes a rate such as `40MB/s`; never zero.
     pub(super) fn rate(
         &mut self,
         s: &mut Section<'_>,
         path: &str,
         key: &'static str,
-    ) -> Decoded<Bytes> {
+    ) -> Decoded<Rate> {
         self.take(s, path, key, |inner| {
             let (text, span) = inner.string_at("value")?;
             units::rate(&text).ok_or_else(|| {

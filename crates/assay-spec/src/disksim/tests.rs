@@ -4,7 +4,7 @@
 use super::*;
 use crate::decode::Source;
 use crate::device::{DeviceKind, DeviceSpec, ReadAhead, SeekSpec};
-use crate::units::Bytes;
+use crate::units::{Bytes, Rate};
 
 const MODEL: &str = "\
 dm_disk TINY_model {   # a comment, with } in it
@@ -95,7 +95,7 @@ fn tiny() -> DeviceSpec {
 fn every_parameter_arrives() {
     let spec = tiny();
     let DeviceKind::Hdd(hdd) = &spec.kind else { panic!("not a disk") };
-    assert_eq!((spec.link.rate, spec.link.command), (Bytes(5_120_000), Nanos::from_micros(10)));
+    assert_eq!((spec.link.rate, spec.link.command), (Rate(5_120_000), Nanos::from_micros(10)));
     assert_eq!((hdd.rpm, hdd.heads, hdd.serpentine, hdd.spare_range), (7200, 2, true, 5));
     let zone = &hdd.zones[0];
     assert_eq!((zone.first_cylinder, zone.cylinders, zone.sectors_per_track), (0, 10, 100));

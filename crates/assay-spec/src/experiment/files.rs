@@ -5,7 +5,7 @@
 
 use crate::decode::{Decoded, Section, with_hint};
 use crate::diagnostic::Kind;
-use crate::units::{self, Bytes, Nanos};
+use crate::units::{self, Bytes, Nanos, Rate};
 
 /// The work on files.
 #[derive(Clone, Debug, PartialEq)]
@@ -99,8 +99,8 @@ pub enum CacheReset {
 pub struct Clients {
     /// The number of clients.
     pub count: u32,
-    /// The rate of each client, in bytes a second.
-    pub rate: Bytes,
+    /// The rate of each client.
+    pub rate: Rate,
     /// The length of each client's file.
     pub length: Bytes,
     /// The size of a read.
@@ -128,14 +128,14 @@ pub struct Walk {
     /// The length of an additional large file, such as the pack of a clone.
     pub large: Bytes,
     /// The order in which the files are read.
-    pub order: Order,
+    pub order: ReadOrder,
     /// The number of times that a third of the files is replaced before.
     pub age: u32,
 }
 
 /// The order in which the files of a tree are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
+pub enum ReadOrder {
     /// Directory by directory, in the order in which each lists its files.
     Directory,
     /// By inode number.
@@ -203,13 +203,13 @@ impl FileWork {
                 format!("{way} of {}, {}{direct}{sync}{time}", r.length, r.record)
             }
             FileWork::Clients(c) => {
-                format!("{} clients read {}/s each, {}", c.count, c.rate, c.record)
+                format!("{} clients read {} each, {}", c.count, c.rate, c.record)
             }
             FileWork::Walk(w) => {
                 let order = match w.order {
-                    Order::Directory => "directory",
-                    Order::Inode => "inode",
-                    Order::Physical => "physical",
+                    ReadOrder::Directory => "directory",
+                    ReadOrder::Inode => "inode",
+                    ReadOrder::Physical => "physical",
                 };
                 format!("read a tree of {} files in {order} order", w.tree.files)
             }
@@ -342,9 +342,9 @@ fn tree(s: &mut Section<'_>) -> Decoded<Tree> {
 fn walk(s: &mut Section<'_>) -> Decoded<Walk> {
     let tree = tree(s)?;
     let order = match s.choice("order", &["directory", "inode", "physical"])? {
-        0 => Order::Directory,
-        1 => Order::Inode,
-        _ => Order::Physical,
+        0 => ReadOrder::Directory,
+        1 => ReadOrder::Inode,
+        _ => ReadOrder::Physical,
     };
     let age = s.count("age", 0..1001, Some(0))?;
     let large = s.optional_size("large")?.unwrap_or(Bytes::ZERO);

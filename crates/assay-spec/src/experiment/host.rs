@@ -3,7 +3,7 @@
 use crate::decode::{Decoded, Section, with_hint};
 use crate::diagnostic::{Kind, closest, one_of};
 use crate::name::{bad_name, is_name};
-use crate::units::{Bytes, Nanos};
+use crate::units::{Nanos, Rate};
 use toml::de::DeValue;
 
 /// What the host adds to a modelled drive. Real targets have their own host.
@@ -11,12 +11,11 @@ use toml::de::DeValue;
 pub struct HostSpec {
     /// The time that the host needs between a completion and the next dispatch.
     pub gap: Nanos,
-    /// The rate at which the host copies read data before its next request, in bytes a second;
-    /// `None` if copying takes no time.
-    pub copy: Option<Bytes>,
-    /// The rate at which the host prepares data to be written, in bytes a second; `None` if that
-    /// takes no time.
-    pub prepare: Option<Bytes>,
+    /// The rate at which the host copies read data before its next request; `None` if copying takes
+    /// no time.
+    pub copy: Option<Rate>,
+    /// The rate at which the host prepares data to be written; `None` if that takes no time.
+    pub prepare: Option<Rate>,
     /// The number of requests that the host gives the drive at a time; `None`: as many as the drive
     /// holds.
     pub queue_depth: Option<u32>,

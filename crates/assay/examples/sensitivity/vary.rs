@@ -1,7 +1,7 @@
 //! Changed copies of a file: one value a fifth smaller or larger, or another word.
 
 use assay_spec::device::Fact;
-use assay_spec::{Bytes, Nanos};
+use assay_spec::{Bytes, Nanos, Rate, units};
 
 /// Which way a value goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,8 +60,8 @@ fn scaled(value: &str, factor: f64) -> Option<String> {
     if value.starts_with('[') {
         return list(value, factor);
     }
-    if let Some(rate) = value.strip_suffix("/s").and_then(|v| v.parse::<Bytes>().ok()) {
-        return Some(format!("{}/s", Bytes(times(rate.0))));
+    if let Some(rate) = units::rate(value) {
+        return Some(Rate(times(rate.0)).to_string());
     }
     if let Ok(size) = value.parse::<Bytes>() {
         // Sizes are made of pages, or of sectors.

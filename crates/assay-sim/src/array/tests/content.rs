@@ -10,6 +10,7 @@
 
 use super::super::layout::{Layout, Role, each};
 use super::*;
+use assay_spec::Rate;
 use assay_spec::array::Rebuild;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -272,7 +273,7 @@ proptest! {
         let rebuild = match rebuild {
             0 => None,
             1 => Some(Rebuild::Idle),
-            n => Some(Rebuild::Rate(Bytes(n * 10_000_000))),
+            n => Some(Rebuild::Rate(Rate(n * 10_000_000))),
         };
         work(level, members, seed, failed, rebuild);
     }

@@ -3,6 +3,7 @@
 
 use super::super::controller::Controller;
 use super::*;
+use assay_spec::Rate;
 use assay_spec::array::Rebuild;
 use assay_spec::device::ControllerSpec;
 
@@ -102,11 +103,11 @@ fn card(rate: u64) -> Controller {
     Controller::new(ControllerSpec {
         name: "card".into(),
         title: String::new(),
-        rate: Bytes(rate),
+        rate: Rate(rate),
         queue_depth: 256,
         command: Nanos::from_micros(50),
         stripe: Nanos::from_micros(100),
-        parity: Bytes(1_000_000_000),
+        parity: Rate(1_000_000_000),
         facts: Vec::new(),
     })
 }
@@ -176,7 +177,7 @@ fn a_full_card_says_so() {
 
 #[test]
 fn rebuilding_takes_what_the_rate_says_and_ends() {
-    let rate = Bytes(10_000_000);
+    let rate = Rate(10_000_000);
     let small = || Fixed::new(CHUNK * 100, Nanos::ZERO, Nanos(10));
     let mut array = array(Level::Raid5, 4, CHUNK, small, Some(Rebuild::Rate(rate)));
     array.fail(Nanos::ZERO, 1);
@@ -188,7 +189,7 @@ fn rebuilding_takes_what_the_rate_says_and_ends() {
     assert!(array.missing == 0 && array.recovery.rebuilding.is_none());
     // The last row begins 99 rows after the first, then is read and written at 100 MB/s.
     let row = CHUNK.time_at(rate);
-    assert_eq!(last, row * 99 + CHUNK.time_at(Bytes(100_000_000)) * 2);
+    assert_eq!(last, row * 99 + CHUNK.time_at(Rate(100_000_000)) * 2);
 }
 
 #[test]

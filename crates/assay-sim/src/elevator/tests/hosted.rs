@@ -5,7 +5,7 @@ use super::{MS, PAGE, scattered};
 use crate::drive::{Accept, Counters, Drive, Inspect, PowerCut, Prefetch};
 use crate::host::Host;
 use assay_spec::experiment::{ElevatorKind, HostSpec};
-use assay_spec::{Bytes, Completion, Nanos, Op, Request};
+use assay_spec::{Bytes, Completion, Nanos, Op, Rate, Request};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -107,7 +107,7 @@ fn spec(depth: Option<u32>) -> HostSpec {
 #[test]
 fn what_is_written_is_made_ready_one_after_the_other() {
     let mut disk = Disk::new(8);
-    let rate = Some(Bytes(409_600_000));
+    let rate = Some(Rate(409_600_000));
     let spec = HostSpec { prepare: rate, ..HostSpec::default() };
     let mut host = Host::new(&mut disk, spec, ElevatorKind::Noop);
     let ops = [Op::Write, Op::Write, Op::Write, Op::Read, Op::Read];

@@ -195,7 +195,7 @@ impl CachedMap {
     }
 
     /// Returns a snapshot of the changed entries.
-    pub(super) fn look_at(&self) -> Changed {
+    pub(super) fn snapshot(&self) -> Changed {
         let share = |n: &u32| f64::from(*n) / f64::from(self.entries);
         Changed { shares: self.of_page.iter().map(share).collect(), turn: self.turn }
     }
@@ -311,8 +311,8 @@ mod tests {
         assert_eq!(large.of_page[..4], [1024, 1024, 0, 0]);
         assert!(large.of_page[4..].iter().all(|n| (450..570).contains(n)), "{:?}", large.of_page);
         assert_eq!((large.turn, large.cached.len()), (2, 4000));
-        let look = large.look_at();
-        assert_eq!((look.shares[1], look.turn), (1.0, 2));
+        let snapshot = large.snapshot();
+        assert_eq!((snapshot.shares[1], snapshot.turn), (1.0, 2));
         large.check();
     }
 }

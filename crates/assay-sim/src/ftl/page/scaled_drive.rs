@@ -30,7 +30,7 @@ const MAX_PASSES: usize = 40;
 /// The relative change of write amplification between passes below which the twin is steady.
 const STEADY_CHANGE: f64 = 0.01;
 /// The number of snapshots, a quarter of a pass apart: more of them give more blocks as models.
-const LOOKS: usize = 6;
+const SNAPSHOTS: usize = 6;
 
 /// The model of a block.
 #[derive(Clone, Copy)]
@@ -45,7 +45,7 @@ pub(super) struct Like {
 type Valid = [(u16, u32)];
 
 /// A snapshot of a plane of the twin.
-pub(super) struct Look {
+pub(super) struct PlaneSnapshot {
     /// The closed blocks, the oldest first.
     closed: Range<usize>,
     /// The open blocks and the number of pages written: the host's, and the collector's if it has
@@ -74,7 +74,7 @@ pub(super) struct Twin {
     /// By block: whether it has one bit a cell.
     is_slc: Vec<bool>,
     /// The snapshots: all planes of the first, then those of the next.
-    looks: Vec<Look>,
+    snapshots: Vec<PlaneSnapshot>,
     /// The changed entries in memory, if only a part of the map is there.
     pub(super) changed: Changed,
 }
@@ -157,11 +157,11 @@ impl Shape {
         Ok(Shape { planes, blocks, host: own, cache, slc, fixed, mapped })
     }
 
-    /// Returns the number of free blocks of a drive's plane that is modelled on `look`.
-    pub(super) fn free(&self, look: &Look) -> u32 {
+    /// Returns the number of free blocks of a drive's plane that is modelled on `snapshot`.
+    pub(super) fn free(&self, snapshot: &PlaneSnapshot) -> u32 {
         let [twin, drive] = self.fixed.map(u64::from);
-        let kept = u64::from(look.kept_for_cache) * drive + twin / 2;
-        look.free + kept.checked_div(twin).unwrap_or(0) as u32
+        let kept = u64::from(snapshot.kept_for_cache) * drive + twin / 2;
+        snapshot.free + kept.checked_div(twin).unwrap_or(0) as u32
     }
 }
 
@@ -205,25 +205,25 @@ impl Twin {
             blocks: Vec::new(),
             pages: Vec::new(),
             is_slc: Vec::new(),
-            looks: Vec::new(),
+            snapshots: Vec::new(),
             changed: Changed::default(),
         };
-        for _ in 0..LOOKS {
+        for _ in 0..SNAPSHOTS {
             harness.write(u64::from(host) / 4);
-            twin.look_at(&harness.map);
+            twin.take_snapshot(&harness.map);
         }
         twin.blocks.push(twin.pages.len());
         twin.changed = harness
             .map
             .tables
             .cached_map
-            .map(|cached_map| cached_map.look_at())
+            .map(|cached_map| cached_map.snapshot())
             .unwrap_or_default();
         twin
     }
 
     /// Takes a snapshot of each plane of `map`.
-    fn look_at(&mut self, map: &PageMap) {
+    fn take_snapshot(&mut self, map: &PageMap) {
         let t = &map.tables;
         for plane in &map.planes {
             let blocks = t.blocks.range(plane.index);
@@ -246,7 +246,7 @@ impl Twin {
             let free = plane.free.len().max(1) as u32;
             let kept_for_cache = plane.kept_for_cache.min(free - 1);
             let free = free - kept_for_cache;
-            self.looks.push(Look { closed, open: copied, free, kept_for_cache });
+            self.snapshots.push(PlaneSnapshot { closed, open: copied, free, kept_for_cache });
         }
     }
 
@@ -266,27 +266,27 @@ impl Twin {
     /// Returns the snapshot that gives `plane` its open and free blocks. If host pages go to the
     /// planes in turn, and not between moved ones, all planes are equally far in filling a block:
     /// then it is one moment for all.
-    pub(super) fn look_for(&self, plane: u32) -> &Look {
+    pub(super) fn snapshot_for(&self, plane: u32) -> &PlaneSnapshot {
         let turn = if self.is_in_step { 0 } else { u64::from(plane) };
-        self.look_at_turn(plane, mix(self.writes.seed ^ turn))
+        self.snapshot_at_turn(plane, mix(self.writes.seed ^ turn))
     }
 
-    fn look_at_turn(&self, plane: u32, turn: u64) -> &Look {
-        let looks = self.looks.len() as u32 / self.planes;
-        let look = (turn % u64::from(looks)) as u32;
-        &self.looks[(look * self.planes + plane % self.planes) as usize]
+    fn snapshot_at_turn(&self, plane: u32, turn: u64) -> &PlaneSnapshot {
+        let snapshots = self.snapshots.len() as u32 / self.planes;
+        let snapshot = (turn % u64::from(snapshots)) as u32;
+        &self.snapshots[(snapshot * self.planes + plane % self.planes) as usize]
     }
 
     /// Returns the model of the `rank`th oldest of `closed` blocks of `plane`: one of the same
     /// relative age.
     pub(super) fn of_age(&self, plane: u32, is_static: bool, rank: u32, closed: u32) -> Like {
         let turn = mix(self.writes.seed ^ (u64::from(plane) << 32 | u64::from(rank)));
-        let look = match is_static {
+        let snapshot = match is_static {
             // With static allocation only every n-th page lies on a plane.
-            true => self.look_at_turn(plane, turn),
-            false => &self.looks[(turn % self.looks.len() as u64) as usize],
+            true => self.snapshot_at_turn(plane, turn),
+            false => &self.snapshots[(turn % self.snapshots.len() as u64) as usize],
         };
-        let blocks = &look.closed;
+        let blocks = &snapshot.closed;
         let index = u64::from(rank) * blocks.len() as u64 / u64::from(closed);
         Like { model: blocks.start as u32 + index as u32, more: 0 }
     }

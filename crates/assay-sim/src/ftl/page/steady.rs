@@ -99,12 +99,12 @@ fn block_of(map: &PageMap, plane: u32, index: u32) -> u32 {
 
 /// Returns the models of the blocks of `plane`: closed ones, oldest first, then open ones.
 fn likes(map: &PageMap, twin: &Twin, plane: u32, shape: &Shape) -> Vec<Like> {
-    let look = twin.look_for(plane);
-    let closed = map.tables.blocks.per_plane - shape.free(look) - look.open.len() as u32;
+    let snapshot = twin.snapshot_for(plane);
+    let closed = map.tables.blocks.per_plane - shape.free(snapshot) - snapshot.open.len() as u32;
     let is_static = map.allocation == Allocation::Static;
     let of_age = |i: u32| twin.of_age(plane, is_static, i, closed);
     let mut likes: Vec<Like> = (0..closed).map(of_age).collect();
-    let open: Vec<Like> = look.open.iter().map(|(like, _)| *like).collect();
+    let open: Vec<Like> = snapshot.open.iter().map(|(like, _)| *like).collect();
     let wanted = share(map, plane, shape, twin.writes.seed);
     let has = likes.iter().chain(&open).map(|l| i64::from(twin.count(l.model))).sum::<i64>();
     // Spreads what the plane lacks, or has too much, over all closed blocks. What some cannot
@@ -155,7 +155,7 @@ fn room(map: &PageMap, twin: &Twin, model: u32) -> u32 {
 fn close_and_open(map: &mut PageMap, twin: &Twin, plane: u32, likes: &[Like]) {
     let (first, planes) = (block_of(map, plane, 0), map.planes.len() as u32);
     let (own, t) = (&mut map.planes[plane as usize], &mut map.tables);
-    let open = &twin.look_for(plane).open;
+    let open = &twin.snapshot_for(plane).open;
     let closed = likes.len() - open.len();
     for block in 0..likes.len() as u32 {
         assert_eq!(own.free.take(), Some(first + block), "blocks are taken in order");

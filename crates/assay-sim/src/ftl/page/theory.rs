@@ -10,7 +10,7 @@ use assay_spec::device::{
     CollectionSpec, CopyPath, EraseTime, Frontiers, Pace, PlaneMode, ProgramTime, VictimSpec,
     WearSpec,
 };
-use assay_spec::{Bytes, Nanos};
+use assay_spec::{Bytes, Nanos, Rate};
 
 /// Returns planes of `blocks` blocks of `pages` pages, on which hardly anything takes time.
 pub(super) fn nand(planes: u32, blocks: u32, pages: u32) -> NandSpec {
@@ -25,7 +25,7 @@ pub(super) fn nand(planes: u32, blocks: u32, pages: u32) -> NandSpec {
         read: Nanos(1),
         program: ProgramTime::uniform(Nanos(1)),
         erase: Nanos(1),
-        bus: Bytes(4_096_000_000_000),
+        bus: Rate(4_096_000_000_000),
         cache_register: false,
         pages_per_program: 1,
         slc: None,

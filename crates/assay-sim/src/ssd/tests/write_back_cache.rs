@@ -6,7 +6,7 @@ use assay_spec::device::{
     BackgroundSpec, BufferSpec, DeviceSpec, FlushSpec, FtlSpec, HybridSpec, LazySpec, LogOpens,
     Logs, UnitReads,
 };
-use assay_spec::{Bytes, Nanos, Op, Request};
+use assay_spec::{Bytes, Nanos, Op, Rate, Request};
 
 const IDLE: Nanos = Nanos::from_millis(10);
 const ONE: Nanos = Nanos(1);
@@ -202,7 +202,7 @@ fn a_page_on_the_link_is_not_given_away_before_it_is_there() {
 #[test]
 fn parts_of_a_page_wait_together_and_the_rest_is_read_if_it_must_be() {
     let (mut drive_, transfer) = drive(cache(8, 8, 4, None));
-    let part = |sectors: u64| COMMAND + Bytes(512 * sectors).time_at(Bytes(280_000_000));
+    let part = |sectors: u64| COMMAND + Bytes(512 * sectors).time_at(Rate(280_000_000));
     let at = |step: u64| Nanos::from_secs(step);
     assert_eq!(latency(&mut *drive_, at(0), Op::Write, 800, 1), part(1));
     assert_eq!(latency(&mut *drive_, at(1), Op::Read, 800, 1), part(1));

@@ -2,7 +2,7 @@
 
 use super::super::{is_array, split_targets};
 use super::*;
-use crate::units::Nanos;
+use crate::units::{Nanos, Rate};
 use proptest::prelude::*;
 
 #[test]
@@ -28,7 +28,7 @@ fn members_hang_on_controllers_and_may_be_arrays() {
     assert_eq!(spec.name(), "raid0-2x-raid1-2x-a");
     let spec = parse("raid6(sim:a*5,failed=2,fail_at=10s,rebuild=50MB/s)").unwrap();
     assert_eq!(spec.fail_at, Some(Nanos::from_secs(10)));
-    assert_eq!(spec.rebuild, Some(Rebuild::Rate(Bytes(50_000_000))));
+    assert_eq!(spec.rebuild, Some(Rebuild::Rate(Rate(50_000_000))));
 }
 
 /// The mistakes that the parser must find: the text, the marked part, the message and the hint.

@@ -4,7 +4,7 @@ use assay_spec::device::{
     Allocation, CollectionSpec, CopyPath, EraseTime, Frontiers, NandSpec, Pace, PageMapSpec,
     PlaneMode, ProgramTime, VictimSpec, WearSpec,
 };
-use assay_spec::{Bytes, Nanos};
+use assay_spec::{Bytes, Nanos, Rate};
 
 /// Four planes of 24 blocks of 8 pages.
 pub(in super::super) fn nand() -> NandSpec {
@@ -20,7 +20,7 @@ pub(in super::super) fn nand() -> NandSpec {
         read: Nanos(50),
         program: ProgramTime::uniform(program),
         erase: Nanos(3000),
-        bus: Bytes(40_960_000),
+        bus: Rate(40_960_000),
         cache_register: false,
         pages_per_program: 1,
         slc: None,
