@@ -145,7 +145,7 @@ for sub in log series; do
 done
 twice() { requests=300000000 two; kill -CONT $pid; ends 3 "$assay" resume out --quiet; says "is using"; kill $pid; wait $pid || true; }
 row R4 "resume of a run that goes on" twice
-halted() { two; ends 3 "$assay" resume out --quiet; says "at work"; kill -9 $pid; wait $pid || true; ends 0 "$assay" resume out --quiet; }
+halted() { two; ends 3 "$assay" resume out --quiet; says "is using"; kill -9 $pid; wait $pid || true; ends 0 "$assay" resume out --quiet; }
 row R5 "resume of a run that is halted, and after it was killed" halted
 
 edited() { finished; echo '<!-- a note -->' >>"run/$1"; victim "run/$1"; ends 3 "$assay" report run --quiet; }

@@ -80,7 +80,7 @@ guests_out_full() { "$assay" linux status >/dev/null 2>&1 || skip "no kernel for
   out_full linux run --drive "sim:$here/drive.toml" --quiet --out guest-out -- seq 9999; grep -q '"status":0' guest-out/command.json; }
 row E12.5 "linux run where the output is full" guests_out_full
 small_tmpfs() { need_root; "$assay" linux status >/dev/null 2>&1 || skip "no kernel for guests"; mounted none t -t tmpfs -o size=3m; }
-guests_tmp_full() { small_tmpfs; [ ${#PWD} -lt 55 ] || skip "the path of a socket would be too long"; ends 3 env TMPDIR="$PWD/t" "$assay" linux run --drive "sim:$here/drive.toml" --quiet --out guest-out -- seq 1000000; says "not full"; }
+guests_tmp_full() { small_tmpfs; [ ${#PWD} -lt 55 ] || skip "the path of a socket would be too long"; ends 3 env TMPDIR="$PWD/t" "$assay" linux run --drive "sim:$here/drive.toml" --quiet --out guest-out -- seq 1000000; says "has free space"; }
 row E12.6 "linux run where the guest's output fills the directory for temporary files" guests_tmp_full
 image_full() { small_tmpfs; ends 3 "$assay" linux run --drive "sim:$here/drive.toml" --quiet --out guest-out --image t/i -- \
     sh -c 'tr "\\0" Z </dev/zero | head -c 10000000 >/dev/vda; sync'; says linux-lost; }
@@ -122,7 +122,7 @@ append_only() { need chattr; work write 'length = "1MiB"' 'size = "64KiB"'; chat
   ends 3 "$assay" run f.toml --quiet --out out --on ./d; says append-only; [ -z "$(ls -A d)" ] || fail "left: $(ls -A d)"; }
 row E14.2 "a workload of files in a directory that can only grow" append_only
 
-twice_named() { ends 3 "$assay" run read.toml --quiet --out z --only ./z --size 1MiB; says "named twice"; [ ! -e z ] || fail "left"; }
+twice_named() { ends 3 "$assay" run read.toml --quiet --out z --only ./z --size 1MiB; says "run directory has this name"; [ ! -e z ] || fail "left"; }
 row E15.1 "a target and --out of one name" twice_named
 no_proc() { need_root; need unshare; ends 3 unshare -m sh -c "mount -t tmpfs none /proc; exec $assay run read.toml --quiet --out out --only ./f --size 1MiB"; says no-proc; }
 row E15.2 "without /proc" no_proc
