@@ -54,6 +54,9 @@ impl Identity {
 /// An open target, ready for I/O with `O_DIRECT`.
 #[derive(Debug)]
 pub struct Opened {
+    /// A watch that notices new users of a target that is written to. It is the first field, so that
+    /// it ends before `file` is closed and does not take that for the end of another writer.
+    pub(super) watch: Option<Watch>,
     /// The file; for a device that will be written to, also the exclusive claim on it.
     pub file: File,
     /// Its addressable size.
@@ -72,8 +75,6 @@ pub struct Opened {
     pub(super) lease: Option<Lease>,
     /// Claims on devices that share its bytes and that its own claim does not cover.
     pub(super) _claims: Vec<File>,
-    /// A watch that notices new users of a target that is written to.
-    pub(super) watch: Option<Watch>,
     /// The state of a new file that is not complete yet.
     pub(super) new: Option<NewFile>,
     /// For a device that will be written to: the kernel's counts of writes, as assay last saw them.
