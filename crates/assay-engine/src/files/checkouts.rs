@@ -32,8 +32,11 @@ pub(super) const LOG: &str = "log";
 /// Makes or clones the history, then checks out its tags.
 pub(super) fn run(stage: &mut Stage<'_>, work: &Checkouts) -> Result<Done> {
     let above = stage.root()?;
-    // git finds its repository by a name again and again.
-    if let Some(open) = changeable_by_others(&above.path()).filter(|_| may_fork()) {
+    // git finds its repository by a name again and again. In a guest, which is its user's alone, even
+    // this look would be among what the drives do.
+    if may_fork()
+        && let Some(open) = changeable_by_others(&above.path())
+    {
         let message =
             format!("another user may change {}, in which git would work", open.display());
         let hint = "name a directory that only root can change, or run assay as the user who owns \

@@ -339,7 +339,7 @@ impl Chips {
     }
 
     /// Returns `true` if the data that `ppa` holds, or is to hold, cannot be read any more.
-    pub(super) fn is_lost(&mut self, ppa: Ppa) -> bool {
+    pub(crate) fn is_lost(&mut self, ppa: Ppa) -> bool {
         let is_sensed = !self.is_slc(ppa.page) && !self.is_buffered(ppa);
         let block = self.geometry.block(ppa.page);
         let Some(ecc) = &mut self.ecc else { return false };

@@ -142,11 +142,6 @@ impl Nand {
         self.chips.ecc.as_ref().is_none_or(|ecc| ecc.has_erases(erases))
     }
 
-    /// Returns `true` if the data that `ppa` holds, or is to hold, cannot be read any more.
-    pub(crate) fn is_lost(&mut self, ppa: Ppa) -> bool {
-        self.chips.is_lost(ppa)
-    }
-
     /// Notes that the data to be programmed to `ppa` is lost, or a part of it.
     pub(crate) fn note_lost(&mut self, ppa: Ppa) {
         self.chips.ecc.iter_mut().for_each(|ecc| ecc.set_lost(ppa.page, true));

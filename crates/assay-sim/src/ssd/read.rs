@@ -227,7 +227,7 @@ impl<F: Ftl> Ssd<F> {
     /// from a page that had one.
     #[inline]
     pub(super) fn is_lost(&mut self, page: u32) -> bool {
-        self.nand.has_ecc() && self.ftl.locate(page).is_some_and(|ppa| self.nand.is_lost(ppa))
+        self.nand.has_ecc() && self.ftl.locate(page).is_some_and(|ppa| self.nand.chips.is_lost(ppa))
     }
 
     /// Notes that read `number` fails if the data of `page` on flash is lost. Called when the read
