@@ -32,8 +32,8 @@ pub(super) const LOG: &str = "log";
 /// Makes or clones the history, then checks out its tags.
 pub(super) fn run(stage: &mut Stage<'_>, work: &Checkouts) -> Result<Done> {
     let above = stage.root()?;
-    // git finds its repository by a name again and again. In a guest, which is its user's alone, even
-    // this look would be among what the drives do.
+    // git finds its repository by a name again and again. In a guest, which is its user's alone,
+    // even this look would be among what the drives do.
     if may_fork()
         && let Some(open) = changeable_by_others(&above.path())
     {

@@ -54,8 +54,8 @@ impl Identity {
 /// An open target, ready for I/O with `O_DIRECT`.
 #[derive(Debug)]
 pub struct Opened {
-    /// A watch that notices new users of a target that is written to. It is the first field, so that
-    /// it ends before `file` is closed and does not take that for the end of another writer.
+    /// A watch that notices new users of a target that is written to. It is the first field, so
+    /// that it ends before `file` is closed and does not take that for the end of another writer.
     pub(super) watch: Option<Watch>,
     /// The file; for a device that will be written to, also the exclusive claim on it.
     pub file: File,
