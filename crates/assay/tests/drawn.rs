@@ -216,7 +216,7 @@ fn answers(truth: &Truth, seed: u64) -> Vec<(String, String)> {
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let directory = run.begin(&directory.path().join("run")).unwrap();
     let cells = run.measure(&directory, Vec::new(), &Silent).unwrap();
-    let found = findings(&load::Run::new(run.record, cells)).into_iter();
+    let found = findings(&load::Run::new(run.record().clone(), cells)).into_iter();
     let questions =
         found.filter_map(|f| Some((f.id.strip_prefix("question/")?[..1].to_owned(), f)));
     questions.map(|(id, f)| (id, f.statement)).collect()

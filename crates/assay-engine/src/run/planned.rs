@@ -14,7 +14,7 @@ use std::time::Instant;
 /// A run: its record, and the experiments and opened targets of the record.
 pub struct Run {
     /// The contents of `run.json`.
-    pub record: RunRecord,
+    pub(super) record: RunRecord,
     /// The decoded experiments, in the order of the record.
     pub experiments: Vec<Experiment>,
     /// The opened targets, in the order of the record.
@@ -121,6 +121,19 @@ impl Run {
         Ok(Run::of(record, experiments, targets)?)
     }
 
+    /// Returns the contents of `run.json`.
+    pub fn record(&self) -> &RunRecord {
+        &self.record
+    }
+
+    /// Takes the cells that `wanted` refuses out of the plan.
+    pub fn keep(&mut self, wanted: impl Fn(&CellPlan) -> bool) {
+        let cells =
+            std::mem::take(&mut self.record.plan).into_iter().zip(self.places.iter().copied());
+        let (plan, places) = cells.filter(|(cell, _)| wanted(cell)).unzip();
+        (self.record.plan, self.places) = (plan, places);
+    }
+
     /// Returns the number of phases of a cell, over all its repeats.
     pub(super) fn phases_of(&self, index: usize) -> u32 {
         let (experiment, workload) = self.workload_of(index);
@@ -183,4 +196,42 @@ fn same_version(record: &RunRecord) -> Result<()> {
         format!("assay {} began this run, but this is assay {THIS}", record.assay),
         format!("resume it with assay {}, or start a new run with another `--out`", record.assay),
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{Use, open_target};
+    use assay_spec::catalog::STUDIES;
+    use assay_spec::decode::Source;
+
+    #[test]
+    fn a_cell_that_is_kept_keeps_its_workload() {
+        let quick = &STUDIES[0].experiments[0];
+        let source = Source { file: quick.file, text: quick.text };
+        let experiment = Experiment::parse(source).unwrap();
+        let record = ExperimentRecord {
+            name: quick.name.into(),
+            file: quick.file.into(),
+            text: quick.text.into(),
+        };
+        let intent = IntentRecord::default();
+        let shown = Use { writes: true, only_shown: true };
+        let target = open_target("sim:ssd-l", &intent, shown).unwrap();
+        let asked = Asked {
+            study: STUDIES[0].name.into(),
+            title: String::new(),
+            command: Vec::new(),
+            seed: 1,
+            started: String::new(),
+            intent,
+            everywhere: Vec::new(),
+            prices: None,
+        };
+        let experiments = vec![(experiment, record)];
+        let mut run = Run::new(asked, experiments, vec![target], HostRecord::default()).unwrap();
+        run.keep(|cell| cell.workload == "seq-rd");
+        assert_eq!(run.record().plan.len(), 1);
+        assert_eq!(run.workload_of(0).1.name, "seq-rd");
+    }
 }

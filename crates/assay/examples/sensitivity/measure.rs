@@ -257,14 +257,12 @@ impl Baseline {
         let run = Run::new(asked, experiments.to_vec(), opened, HostRecord::default());
         let mut run = run.map_err(|e| e.to_string())?;
         run.threads = self.threads;
-        run.record
-            .plan
-            .retain(|p| wanted(p) && self.named.contains(&(p.workload.clone(), p.target.clone())));
+        run.keep(|p| wanted(p) && self.named.contains(&(p.workload.clone(), p.target.clone())));
         let directory = std::env::temp_dir().join(format!("sensitivity-{}", std::process::id()));
         let begun = run.begin(&directory);
         let ran = begun.and_then(|begun| run.measure(&begun, Vec::new(), &Failures)).map_err(say);
         std::fs::remove_dir_all(&directory).map_err(say)?;
-        Ok(load::Run::new(run.record, ran?))
+        Ok(load::Run::new(run.record().clone(), ran?))
     }
 }
 

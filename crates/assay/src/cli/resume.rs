@@ -54,7 +54,7 @@ pub fn main(options: ResumeOptions) -> Outcome {
     run.check_needs()?;
     run.clean_up(&directory, &saved.cells);
     watch_for_interrupt();
-    let progress = Progress::new(run.record.plan.len(), options.common.quiet);
+    let progress = Progress::new(run.record().plan.len(), options.common.quiet);
     let ended = run.measure(&directory, saved.cells, &progress);
     progress.clear();
     let cells = ended.map_err(|e| saved::pointing_to_resume(&directory, e))?;

@@ -172,7 +172,7 @@ pub fn prepare(
 
 /// Measures what was prepared; returns the directory `path`, which it is in.
 pub fn measure(run: &mut Run, path: &Path, common: &Common) -> Result<RunDirectory, Failure> {
-    let progress = Progress::new(run.record.plan.len(), common.quiet);
+    let progress = Progress::new(run.record().plan.len(), common.quiet);
     let began = run.begin(path);
     let ended = began.and_then(|directory| {
         let cells = run.measure(&directory, Vec::new(), &progress);
@@ -187,7 +187,7 @@ pub fn measure(run: &mut Run, path: &Path, common: &Common) -> Result<RunDirecto
 
 /// Says what the budget was too small for.
 pub(super) fn report_cells_left(directory: &Path, run: &Run, done: usize, common: &Common) {
-    let left = run.record.plan.len() - done;
+    let left = run.record().plan.len() - done;
     if left > 0 && !common.quiet {
         talk(&format!(
             "the budget is used up and {left} cells are not measured: `assay resume {}` continues \
