@@ -29,6 +29,10 @@ row E5.2 "a device of which every request fails ends with 3" all_fail
 counted() { image i 8; attach i; truncate -s 0 i; sed -i 's/^question/errors = "count"\nquestion/' read.toml
   ends 0 "$assay" run read.toml --quiet --out out --only "$device"; }
 row E5.3 "with errors = \"count\" they are counted" counted
+ring_fails() { need strace; noise i 8
+  ends "3|4" strace -f -o /dev/null -e inject=io_uring_enter:error=EIO:when=20+ "$assay" run read.toml --quiet --out out --only ./i
+  grep -q "requests failed" .err || fail "$(cat .err)"; }
+row E5.5 "io_uring_enter fails from the 20th call on" ring_fails
 
 cut_short() { made; timed 30s; during timed.toml ./f --write ./f; truncate -s 1M f || true; run_ends 3
   grep -q "somebody else" err || fail "$(cat err)"; }

@@ -18,7 +18,6 @@
 //! where the kernel hands every request to a worker thread.
 
 use super::{ModelHints, Submit, Target};
-use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::stop;
 use assay_spec::{Bytes, Completion, Nanos, Op, Request};
@@ -30,17 +29,16 @@ use std::mem::ManuallyDrop;
 use std::os::fd::AsRawFd;
 
 pub(crate) mod buffers;
+mod options;
 mod ring;
+
+pub use options::UringOptions;
 
 use buffers::Region;
 use ring::{build_ring, no_io_uring};
 
-/// The most entries that the kernel allows in a ring.
-const DEPTH_MAX: u32 = 32_768;
 /// The most buffers that the kernel registers.
 const REGISTERED_MAX: usize = 1 << 14;
-/// The kernel's limit for the length of a request: 2 GiB less a page.
-const LENGTH_MAX: Bytes = Bytes((1 << 31) - 4096);
 /// The number of queued requests that are sent at once; fewer go out in the system call of the next
 /// `poll`. Compared with fio, random 4 KiB reads at depth 32: holding a whole batch back leaves the
 /// device idle (0.82 of fio's IOPS); sending each request alone costs more CPU time than fio.
@@ -49,23 +47,6 @@ const SEND_AT: usize = 4;
 const FREE: i32 = -1;
 /// The registered file.
 const FILE: Fixed = Fixed(0);
-
-/// The options of a [`UringTarget`].
-#[derive(Clone, Copy, Debug)]
-pub struct UringOptions {
-    /// The most requests in flight: jobs × queue depth. Tags are below it.
-    pub depth: u32,
-    /// The length of the longest request.
-    pub max_length: Bytes,
-    /// The unit of requests: they start and end on multiples of it.
-    pub granularity: Bytes,
-    /// Whether writes will come: they need a second, filled buffer per tag.
-    pub writes: bool,
-    /// The seed for the contents of writes.
-    pub seed: u64,
-    /// The clock; several targets may share one.
-    pub clock: Clock,
-}
 
 /// A target on an open file or block device.
 pub struct UringTarget {
@@ -82,6 +63,8 @@ pub struct UringTarget {
     written: Bytes,
     /// Whether a request has failed.
     has_failed: bool,
+    /// The error after which the ring is not used any more; every request ends with it.
+    broken: Option<i32>,
     registered: bool,
     stamp: u64,
     capacity: Bytes,
@@ -100,7 +83,7 @@ impl UringTarget {
     /// `uring-options` if the options make no sense, `no-io-uring` if the kernel refuses a ring,
     /// `no-memory` if the buffers do not fit.
     pub fn new(file: File, capacity: Bytes, options: UringOptions) -> Result<UringTarget> {
-        check(&options)?;
+        options.check()?;
         let ring = build_ring(options.depth).map_err(no_io_uring)?;
         ring.submitter().register_files(&[file.as_raw_fd()]).map_err(no_io_uring)?;
         let map = || Region::new(options.depth, options.max_length).map_err(no_memory);
@@ -121,6 +104,7 @@ impl UringTarget {
             in_flight: 0,
             written: Bytes::ZERO,
             has_failed: false,
+            broken: None,
             registered,
             stamp: 0,
             capacity,
@@ -153,7 +137,12 @@ impl UringTarget {
         let aligned = request.offset.is_multiple_of(unit) && request.length.is_multiple_of(unit);
         let transfers = matches!(request.op, Op::Read | Op::Write);
         let has_buffer = !transfers || request.length <= self.options.max_length;
-        in_range && aligned && has_buffer && (request.op != Op::Write || self.writes.is_some())
+        let usable = self.broken.is_none();
+        usable
+            && in_range
+            && aligned
+            && has_buffer
+            && (request.op != Op::Write || self.writes.is_some())
     }
 
     /// Returns the queue entry for `request`, which fits.
@@ -197,7 +186,7 @@ impl UringTarget {
     }
 
     /// Calls `io_uring_enter` once: sends the queue and waits for a completion until `until`.
-    fn enter(&self, until: Nanos) {
+    fn enter(&mut self, until: Nanos) {
         let entered = if until == Nanos::NEVER {
             self.ring.submitter().submit_and_wait(1)
         } else {
@@ -207,10 +196,12 @@ impl UringTarget {
         };
         if let Err(error) = entered {
             // A timeout or a signal ends the wait; a lack of memory passes, and unsent requests
-            // stay queued for the next call. Any other error means that the ring is used wrongly.
+            // stay queued for the next call. After any other error nothing is known of the ring.
             let passing = [libc::ETIME, libc::EINTR, libc::EAGAIN, libc::EBUSY, libc::ENOMEM];
-            let passes = error.raw_os_error().is_some_and(|code| passing.contains(&code));
-            assert!(passes, "io_uring_enter: {error}");
+            let code = error.raw_os_error().unwrap_or(libc::EIO);
+            if !passing.contains(&code) {
+                self.broken = Some(code);
+            }
         }
     }
 
@@ -233,7 +224,21 @@ impl UringTarget {
             self.has_failed |= error != 0;
             completions.push(Completion { tag, at, error });
         }
+        if let Some(error) = self.broken {
+            self.give_up(at, error, completions);
+        }
         at
+    }
+
+    /// Ends all requests in flight with `error`, because the ring tells no more of them.
+    fn give_up(&mut self, at: Nanos, error: i32, completions: &mut Vec<Completion>) {
+        for (tag, expected) in (0..).zip(&mut self.expected) {
+            if std::mem::replace(expected, FREE) != FREE {
+                completions.push(Completion { tag, at, error });
+            }
+        }
+        self.in_flight = 0;
+        self.has_failed = true;
     }
 }
 
@@ -252,7 +257,8 @@ impl Target for UringTarget {
 
     /// Queues `request`; it is sent with the next `poll` at the latest. A request that does not fit
     /// the target (range, alignment, longer than `max_length`, a write without write buffers) ends
-    /// with `EINVAL`. A tag out of range or in flight is a bug of the caller and panics.
+    /// with `EINVAL`; once the ring is broken, every request ends with its error. A tag out of
+    /// range or in flight is a bug of the caller and panics.
     fn submit(&mut self, _now: Nanos, request: Request) -> Submit {
         let tag = request.tag as usize;
         // The kernel will write to this tag's buffer, so these checks are needed for safety.
@@ -260,7 +266,8 @@ impl Target for UringTarget {
         assert_eq!(self.expected[tag], FREE, "tag {tag} is in flight");
         if !self.fits(&request) {
             let (tag, at) = (request.tag, Nanos::ZERO);
-            self.refused.push(Completion { tag, at, error: libc::EINVAL });
+            let error = self.broken.unwrap_or(libc::EINVAL);
+            self.refused.push(Completion { tag, at, error });
             return Submit::Accepted;
         }
         let entry = self.entry(&request).user_data(u64::from(request.tag));
@@ -311,7 +318,8 @@ impl ModelHints for UringTarget {}
 
 impl Drop for UringTarget {
     /// Waits for all requests in flight, because the kernel writes to the buffers. If the program
-    /// is to end and the device does not answer, ring and buffers stay until the process ends.
+    /// is to end and the device does not answer, or the ring is broken, ring and buffers stay until
+    /// the process ends.
     fn drop(&mut self) {
         let begun = std::time::Instant::now();
         let mut completions = Vec::new();
@@ -327,6 +335,10 @@ impl Drop for UringTarget {
             self.reap(&mut completions);
             completions.clear();
         }
+        // The kernel may still write to the buffers of a ring of which nothing is known.
+        if self.broken.is_some() {
+            return;
+        }
         // The kernel frees a ring later, and would keep the file open until then. An error means
         // that it does so.
         let _ = self.ring.submitter().unregister_files();
@@ -337,25 +349,6 @@ impl Drop for UringTarget {
             ManuallyDrop::drop(&mut self.reads);
         }
     }
-}
-
-fn check(options: &UringOptions) -> Result<()> {
-    let wrong = |what: String, hint: &str| Err(Error::usage("uring-options", what, hint));
-    if options.depth == 0 || options.depth > DEPTH_MAX {
-        let what = format!("{} requests in flight are too few or too many", options.depth);
-        return wrong(what, "set `jobs` × `queue_depth` to a number from 1 to 32768");
-    }
-    if options.granularity == Bytes::ZERO || options.max_length < options.granularity {
-        let (length, unit) = (options.max_length, options.granularity);
-        let what =
-            format!("requests of at most {length} are smaller than a block of the target, {unit}");
-        return wrong(what, "use requests that are whole multiples of the block size");
-    }
-    if options.max_length > LENGTH_MAX {
-        let what = format!("requests of {} are larger than the kernel takes", options.max_length);
-        return wrong(what, "use requests below 2GiB");
-    }
-    Ok(())
 }
 
 /// Registers all buffers, reads first, then writes. Returns `false` if the kernel refuses.
