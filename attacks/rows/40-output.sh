@@ -35,6 +35,10 @@ drawn() { strace -f -o /dev/null -e inject=renameat2:signal=KILL "$assay" explai
 svg_killed() { need strace; drawn 5 || fail "it renames a new file"; [ "$(ls -A *.svg .assay-* 2>/dev/null)" = p.svg ] || fail "left: $(ls -A)"
   victim p.svg; if drawn 9; then fail "it was not killed"; fi; }
 row D9.13 "explain --timeline --out, killed at its first renaming" svg_killed
+svg_kept() { need chattr; mkdir d; ends 0 "$assay" explain --timeline sim:ssd-m --requests 5 --out d/p.svg; undo "chattr -a $PWD/d"
+  chattr +a d 2>/dev/null || skip "no chattr"; victim d/p.svg; ends 3 "$assay" explain --timeline sim:ssd-m --requests 9 --out d/p.svg
+  says "the temporary file .*stays"; }
+row D9.14 "explain --timeline --out over a drawing in a directory that can only grow" svg_kept
 
 for name in run.partial cells.partial run.json cells.json report.html notes.txt log .hidden findings.json; do
   in_out() { mkdir out; echo mine >"out/$1"; victim "out/$1" out; ends "2|3" "$assay" run read.toml --quiet --out out --only sim:ssd-m; }

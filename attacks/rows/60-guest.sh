@@ -107,6 +107,10 @@ images_of() { "$assay" linux status >/dev/null 2>&1 || skip "no kernel for guest
   [ ! -e new ] && [ ! -e out ] || fail "left: $(ls)"; }
 row I7 "a new image beside one that is refused" images_of v
 row I8 "one new image for two drives" images_of new
+image_inside() { "$assay" linux status >/dev/null 2>&1 || skip "no kernel for guests"
+  ends 2 "$assay" linux run --drive "sim:$here/drive.toml" --quiet --out out --image out/command.json -- true
+  says "would lie in the run directory"; [ ! -e out ] || fail "left: $(ls -A out)"; }
+row I13 "an image that has the name of the record in the run directory" image_inside
 
 # raw_until SIGNAL: the shell of a guest on a terminal; SIGNAL ends assay, and the terminal is as it was.
 raw_until() { need python3; "$assay" linux status >/dev/null 2>&1 || skip "no kernel for guests"; cat >lent.py <<'P'

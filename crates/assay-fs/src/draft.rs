@@ -92,15 +92,28 @@ impl Draft {
     /// # Errors
     /// `AlreadyExists` if the name belongs to something that may not be replaced; otherwise the
     /// error of a system call.
-    pub fn publish(self, file: &File, replace: Replace) -> io::Result<Node> {
+    pub fn publish(mut self, file: &File, replace: Replace) -> io::Result<Node> {
         if matches!(replace, Replace::Written | Replace::Forced) {
             sign(file)?;
         }
-        self.give_name(file, replace)?;
+        self.give_name(file, replace).map_err(|e| self.removed_after(e))?;
         Node::of_file(file)
     }
 
-    fn give_name(mut self, file: &File, replace: Replace) -> io::Result<()> {
+    /// Removes the draft after `error`; returns the error, which names the file if it stays.
+    fn removed_after(&mut self, error: io::Error) -> io::Error {
+        let random = self.random.clone();
+        match (self.remove(), random) {
+            (Err(why), Some(random)) => {
+                let name = random.display();
+                let text = format!("{error}; the temporary file `{name}` stays there ({why})");
+                io::Error::new(error.kind(), text)
+            }
+            _ => error,
+        }
+    }
+
+    fn give_name(&mut self, file: &File, replace: Replace) -> io::Result<()> {
         // Otherwise the name may reach the disk before the contents.
         file.sync_data()?;
         let name = self.name.clone();
@@ -142,7 +155,7 @@ impl Draft {
 
     /// Replaces the file with the final name, if it may be replaced, by exchanging the two names.
     fn exchange(
-        mut self,
+        &mut self,
         file: &File,
         random: &OsStr,
         name: &OsStr,
@@ -183,17 +196,18 @@ impl Draft {
         renameat_with(&self.directory, from, &self.directory, to, flags)
     }
 
-    fn remove(&mut self) {
-        if let Some(random) = self.random.take() {
-            // If this fails, the file stays under its temporary name.
-            let _ = remove(&self.directory, &random, self.id);
+    /// Removes the file of the temporary name, if there is one; if that fails, it stays.
+    fn remove(&mut self) -> io::Result<()> {
+        match self.random.take() {
+            Some(random) => remove(&self.directory, &random, self.id),
+            None => Ok(()),
         }
     }
 }
 
 impl Drop for Draft {
     fn drop(&mut self) {
-        self.remove();
+        let _ = self.remove();
     }
 }
 
