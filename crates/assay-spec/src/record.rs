@@ -102,7 +102,7 @@ pub struct TargetRecord {
     pub name: String,
     /// The title: one line for people.
     pub title: String,
-    /// The kind: `null`, `model`, `file` or `block device`.
+    /// The kind: `null`, `model`, `array`, `linux`, `directory`, `file` or `block device`.
     pub kind: String,
     /// The addressable size.
     pub capacity: Bytes,
