@@ -77,6 +77,9 @@ attach() {
 # zeros: an empty device, which is $device, on the image i.
 zeros() { image i 8; attach i; }
 
+# short: makes a directory, which is $short: a socket in it has a path that is short enough.
+short() { short=$(mktemp -d /tmp/a.XXXXXX); undo "rmdir $short"; }
+
 mounted() { # mounted DEVICE POINT [OPTION …]
   local what=$1 point=$2
   shift 2

@@ -90,7 +90,7 @@ row V4 "the same with its objects alone" eval 'set_for_git "GIT_OBJECT_DIRECTORY
 row V5 "a workload of git where GIT_TRACE names a file" eval 'set_for_git "GIT_TRACE=$PWD/said"'
 row V6 "a workload of git with hooks in the templates" eval 'mkdir -p t/hooks; printf "#!/bin/sh\\ntouch $PWD/said\\n" >t/hooks/post-checkout; chmod +x t/hooks/post-checkout; set_for_git "GIT_TEMPLATE_DIR=$PWD/t"'
 row V7 "a workload of git with settings in the environment" eval 'set_for_git GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=core.worktree "GIT_CONFIG_VALUE_0=$PWD/v"'
-inside_repository() { tags=40 history; mkdir v/d; busy 'v/d/assay-*/data/history/.git/objects' "$assay" run f.toml --quiet --out out --on v/d; rm -rf v/d/assay-*/data/history/.git; end "0|3"; same_refs; }
+inside_repository() { tags=40 history; mkdir v/d; busy 'v/d/assay-*/data/history/.git/objects' "$assay" run f.toml --quiet --out out --on v/d; until rm -rf v/d/assay-*/data/history/.git; do sleep 0.1; done; end "0|3"; same_refs; }
 row V8 "a repository of assay's that vanishes inside of the user's" inside_repository
 
 option_tag() { history; local paper; paper=$(mktemp /var/tmp/paperXXXXXX); undo "rm -f $paper"; echo mine >$paper; victim $paper
@@ -188,6 +188,6 @@ done
 
 foreign_above() { need_root; need git; history; chown nobody d; ends 3 "$assay" run f.toml --quiet --out out --on ./d; says "another user may change"; [ -z "$(ls -A d)" ] || fail "left: $(ls -A d)"; }
 row V11 "checkouts by root in a directory that another user may rename things in" foreign_above
-foreign_tmp() { need_root; "$assay" linux status >/dev/null 2>&1 || skip "no kernel for guests"; mkdir t; chown nobody t
-  ends 3 env TMPDIR="$PWD/t" "$assay" linux run --drive "sim:$here/drive.toml" --quiet --out out -- true; says "another user may change"; [ -z "$(ls -A t)" ] || fail "left: $(ls -A t)"; }
+foreign_tmp() { need_root; "$assay" linux status >/dev/null 2>&1 || skip "no kernel for guests"; short; chown nobody "$short"
+  ends 3 env TMPDIR="$short" "$assay" linux run --drive "sim:$here/drive.toml" --quiet --out out -- true; says "another user may change"; [ -z "$(ls -A "$short")" ] || fail "left: $(ls -A "$short")"; }
 row V12 "a guest of root with its directory where another user may rename things" foreign_tmp

@@ -83,10 +83,10 @@ done
 guests_out_full() { "$assay" linux status >/dev/null 2>&1 || skip "no kernel for guests"
   out_full linux run --drive "sim:$here/drive.toml" --quiet --out guest-out -- seq 9999; grep -q '"status":0' guest-out/command.json; }
 row E12.5 "linux run where the output is full" guests_out_full
-small_tmpfs() { need_root; "$assay" linux status >/dev/null 2>&1 || skip "no kernel for guests"; mounted none t -t tmpfs -o size=3m; }
-guests_tmp_full() { small_tmpfs; [ ${#PWD} -lt 55 ] || skip "the path of a socket would be too long"; ends 3 env TMPDIR="$PWD/t" "$assay" linux run --drive "sim:$here/drive.toml" --quiet --out guest-out -- seq 1000000; says "has free space"; }
+small_tmpfs() { need_root; "$assay" linux status >/dev/null 2>&1 || skip "no kernel for guests"; short; mounted none "$short" -t tmpfs -o size=3m; }
+guests_tmp_full() { small_tmpfs; ends 3 env TMPDIR="$short" "$assay" linux run --drive "sim:$here/drive.toml" --quiet --out guest-out -- seq 1000000; says "has free space"; }
 row E12.6 "linux run where the guest's output fills the directory for temporary files" guests_tmp_full
-image_full() { small_tmpfs; ends 3 "$assay" linux run --drive "sim:$here/drive.toml" --quiet --out guest-out --image t/i -- \
+image_full() { small_tmpfs; ends 3 "$assay" linux run --drive "sim:$here/drive.toml" --quiet --out guest-out --image "$short/i" -- \
     sh -c 'tr "\\0" Z </dev/zero | head -c 10000000 >/dev/vda; sync'; says linux-lost; }
 row E12.7 "linux run where the image fills its file system" image_full
 unmounted() { need_root; need mkfs.ext4; image i 32; mkfs.ext4 -q -F i; attach i; mounted "$device" m
