@@ -263,6 +263,15 @@ row U10.3 "a loop device is attached to the upper file while it is written" uppe
 overlay_free() { overlay; ends 0 "$assay" run write.toml --quiet --out out --only m/f --write m/f
   ends 0 "$assay" run write.toml --quiet --out again --only m/g --size 4MiB; }
 row U10.4 "a file on an overlay that nobody uses is written, and a new one made" overlay_free
+# beside_upper UPPER TARGET: writes 2 MiB behind the start of UPPER while a cell writes the first of TARGET.
+beside_upper() { write_first; noise n 1; during twice.toml "$2" --write "$2"
+  dd if=n of="$1" bs=1M seek=2 conv=notrunc status=none; stopped; cmp -n "$MIB" n "$1" 0 2097152 || fail "what was written is lost"; }
+upper_beside() { overlay; beside_upper u/f m/f; }
+row U10.5 "a program writes to the upper file and goes, while a cell writes to the file on the overlay" upper_beside
+upper_below() { overlay; dd if=/dev/zero of=m/i bs=1M count=8 status=none; attach m/i; beside_upper u/i "$device"; }
+row U10.6 "the same, and the target is a loop device on that file" upper_below
+upper_of_bind() { overlay; mkdir m/sub b; ours m/sub/g; mounted m/sub b --bind; beside_upper u/sub/g b/g; }
+row U10.7 "the same through a bind mount of a directory of the overlay" upper_of_bind
 
 # Q: runs that cannot begin end with an error, and leave nothing behind.
 few() { # few COMMAND …: as a user who may have one process

@@ -1,14 +1,20 @@
 //! Notices programs that have had a device or file open for writing and have closed it, by
 //! inotify(7): a look at the open files of all processes comes too late for them.
 //!
+//! A file on an overlay is watched together with the file of the upper layer, where assay finds it.
 //! *Not noticed* are writers that have it open still, which that look finds, and those that reach
-//! it by another inode: a second node of a device, the file below an overlay.
+//! it by yet another inode: a second node of a device.
 
+use super::overlay;
 use rustix::fs::inotify::{CreateFlags, ReadFlags, Reader, WatchFlags, add_watch, init};
 use std::io;
+use std::iter::successors;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+
+/// The most overlays that the kernel puts on one another.
+const DEPTH: usize = 2;
 
 /// A watch over devices and files.
 #[derive(Debug)]
@@ -30,6 +36,9 @@ impl ClosedWriters {
             let number = add_watch(&queue, path, WatchFlags::CLOSE_WRITE)?;
             // A path such as `/proc/self/fd/7` tells nobody anything.
             names.push((number, path.canonicalize().unwrap_or_else(|_| path.clone())));
+            for upper in successors(overlay::upper(path), |path| overlay::upper(path)).take(DEPTH) {
+                names.push((add_watch(&queue, &upper, WatchFlags::CLOSE_WRITE)?, upper));
+            }
         }
         Ok(ClosedWriters { queue, names })
     }

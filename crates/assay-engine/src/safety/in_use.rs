@@ -374,6 +374,8 @@ mod tests {
         let mount = Mount {
             number: number(mounted),
             point: point.into(),
+            root: "/".into(),
+            upper: None,
             kind,
             source,
             process: name("self"),
