@@ -6,9 +6,10 @@
 //! Every number that is derived or assumed is made a fifth smaller and a fifth larger; where that
 //! cannot be, half and twice as large. A word is exchanged for each other one. The cells that the
 //! ledgers name are run again with it. Printed is which verdicts change and which published numbers
-//! move. `--sourced` varies what sources give, too, `--assumed` only what is assumed; `--part NAME`
-//! takes one drive, card or `host`; `--scale F` runs the experiments that have a scale in this one,
-//! and `--without NAME` leaves one out that cannot be run in it; `--threads N`.
+//! move. `--sourced` varies what sources give, too, `--assumed` what is assumed, `--words` only
+//! words; `--part NAME` takes one drive, card or `host`; `--scale F` runs the experiments that have
+//! a scale in this one, and `--without NAME` leaves one out that cannot be run in it; with
+//! `--repeats N` below three no verdict is decided; `--threads N`.
 
 mod measure;
 mod table;
@@ -24,11 +25,14 @@ use vary::{Changed, Way};
 /// A number, or a cell's mean, has moved if it is this far from where it was.
 pub const MOVED: f64 = 0.02;
 
-struct Options {
+/// What the command line asks for.
+pub struct Options {
     study: String,
     parts: Vec<String>,
     sourced: bool,
     assumed: bool,
+    words: bool,
+    repeats: Option<u32>,
     scale: Option<String>,
     without: Vec<String>,
     threads: usize,
@@ -40,6 +44,8 @@ fn options() -> Result<Options> {
         parts: Vec::new(),
         sourced: false,
         assumed: false,
+        words: false,
+        repeats: None,
         scale: None,
         without: Vec::new(),
         threads: 0,
@@ -51,6 +57,10 @@ fn options() -> Result<Options> {
         match word.as_str() {
             "--sourced" => found.sourced = true,
             "--assumed" => found.assumed = true,
+            "--words" => found.words = true,
+            "--repeats" => {
+                found.repeats = Some(value()?.parse().map_err(|_| "not a number")?);
+            }
             "--scale" => found.scale = Some(value()?),
             "--without" => found.without.push(value()?),
             "--part" => found.parts.push(value()?),
@@ -83,8 +93,7 @@ fn run() -> Result<()> {
     let found = STUDIES.iter().find(|s| s.name == options.study);
     let study = found.ok_or_else(|| format!("one of the studies: {}", names.join(", ")))?;
     eprintln!("{}: as it is", study.name);
-    let base =
-        Baseline::measure(study, options.scale.as_deref(), &options.without, options.threads)?;
+    let base = Baseline::measure(study, &options)?;
     let (mut lone, mut idle) = ([Vec::new(), Vec::new()], Vec::new());
     let words: Vec<String> = std::env::args().skip(1).collect();
     let scale = options.scale.as_deref();
@@ -99,6 +108,7 @@ fn run() -> Result<()> {
             Origin::Assumed(_) => true,
         };
         let values = part.values.iter().filter(|(_, fact)| wanted(fact));
+        let values = values.filter(|(_, fact)| !options.words || !fact.words.is_empty());
         let rows: Vec<Row> =
             values.map(|(text, fact)| row(&base, &part.name, text, fact)).collect();
         out(&table::part(&part, &rows))?;

@@ -1,5 +1,6 @@
 //! Runs of a study's cells in which the drives may be changed, and what a ledger makes of them.
 
+use crate::Options;
 use assay_analysis::expr::{Expr, Reference};
 use assay_analysis::ledger::{self, Knowledge, LedgerVerdicts};
 use assay_analysis::load;
@@ -82,16 +83,16 @@ fn say(e: impl std::fmt::Display) -> String {
 
 impl Baseline {
     /// Runs what the ledgers of the study name, but for some experiments.
-    pub fn measure(
-        study: &'static Study,
-        scale: Option<&str>,
-        without: &[String],
-        threads: usize,
-    ) -> Result<Baseline> {
+    pub fn measure(study: &'static Study, options: &Options) -> Result<Baseline> {
+        let (without, threads) = (&options.without, options.threads);
+        let scale = options.scale.as_deref();
         let scale: Option<Scale> =
             scale.map(|s| s.parse().map_err(|()| format!("{s} is no scale"))).transpose()?;
-        let mut experiments: Vec<(Experiment, ExperimentRecord)> =
-            study.experiments.iter().map(|b| decoded(b, scale)).collect::<Result<_>>()?;
+        let mut experiments: Vec<(Experiment, ExperimentRecord)> = study
+            .experiments
+            .iter()
+            .map(|b| decoded(b, scale, options.repeats))
+            .collect::<Result<_>>()?;
         let unknown = without.iter().find(|name| experiments.iter().all(|(e, _)| e.name != **name));
         if let Some(name) = unknown {
             return Err(format!("{} has no experiment `{name}`", study.name));
@@ -273,9 +274,15 @@ fn said(e: PlanError) -> String {
     }
 }
 
-fn decoded(b: &Bundled, scale: Option<Scale>) -> Result<(Experiment, ExperimentRecord)> {
+/// Decodes an experiment, in another scale and with another number of repeats.
+fn decoded(
+    b: &Bundled,
+    scale: Option<Scale>,
+    repeats: Option<u32>,
+) -> Result<(Experiment, ExperimentRecord)> {
     let rescaled = scale.and_then(|scale| Experiment::rescaled(b.text, scale));
     let (file, text) = (b.file.to_owned(), rescaled.unwrap_or_else(|| b.text.to_owned()));
+    let text = repeats.map_or(text.clone(), |count| Experiment::repeated(&text, count));
     let experiment = Experiment::parse(Source { file: b.file, text: &text }).map_err(say)?;
     let name = experiment.name.clone();
     Ok((experiment, ExperimentRecord { name, file, text }))
