@@ -1,6 +1,7 @@
 //! Runs a cell: a workload on a target, with all its repeats and phases.
 
 pub(crate) mod files;
+mod halts;
 mod judge;
 mod on_linux;
 mod prepare;
@@ -20,6 +21,7 @@ use assay_spec::experiment::{Amount, Experiment, HostSpec, HostVariant, Step, Wo
 use assay_spec::record::{CellRecord, RepeatRecord};
 use assay_spec::{Nanos, seed};
 use files::run_in_directory;
+use halts::Halts;
 use on_linux::run_linux;
 use repeat::Repeat;
 
@@ -57,6 +59,7 @@ pub fn run_cell(
             scale: experiment.scale,
             errors: experiment.errors,
         };
+        let halts = if target.record.virtual_time { None } else { Halts::watch() };
         match run_on(&task, host.spec, target, experiment) {
             // The run goes on with its other cells if a guest breaks off.
             Err(e) if GUESTS_END.contains(&e.id) => {
@@ -79,6 +82,7 @@ pub fn run_cell(
             repeat => {
                 let mut repeat = repeat?;
                 repeat.warnings.extend(target.caution(workload));
+                repeat.warnings.extend(halts.and_then(Halts::warning));
                 cell.repeats.push(repeat);
                 target.check_measured()?;
             }
