@@ -126,7 +126,7 @@ dev_shm() { [ -d /dev/shm ] || skip "no /dev/shm"; name=/dev/shm/attack.$$; undo
   ! grep -q "no device" .err || fail "$(cat .err)"; }
 row X1 "a file in /dev/shm is a file" dev_shm
 in_memory() { mounted none t -t tmpfs; image t/i 16; attach t/i; attach "$device"
-  ends 0 "$assay" run read.toml --quiet --out out --only "$device"; grep -q 'the file behind the loop device is in memory' out/cells.json; }
+  ends 0 "$assay" run read.toml --quiet --out out --only "$device"; grep -q '/t/i is in memory' out/cells.json; }
 row X18.2 "a loop device on a loop device on a file in memory is measured, and said to be in memory" in_memory
 # warned COUNT WORD DEVICE: a run that reads from the device has a warning with this word in so many of its cells.
 warned() { rm -rf out; ends 0 "$assay" run read.toml --out out --only "$3"; local found; found=$(grep -o '"warnings": *\[[^]]*\]' out/cells.json | grep -c -- "$2") || true
@@ -141,6 +141,17 @@ row X18.4 "so is a file on a loop device that goes through the page cache" cache
 holes_behind() { noise i 8; fallocate --punch-hole --offset 4MiB --length 1MiB i || skip "no holes"; attach i --direct-io=on; direct; warned 1 "never written" "$device"
   attach i --direct-io=on --sizelimit 4MiB; warned 0 "never written" "$device"; }
 row X18.5 "a loop device on a file with holes is read with a warning, unless it does not reach them" holes_behind
+btrfs_below() { need mkfs.btrfs; noise i 160; attach i --direct-io=off; local below=$device; mkfs.btrfs -q "$below" >/dev/null; mounted "$below" m
+  "$assay" run read.toml --quiet --out made --only m/f --size 1MiB; warned 1 "losetup --direct-io=on $below" m/f; }
+row X18.6 "so is a file on a btrfs on such a loop device" btrfs_below
+served() { need bindfs; mkdir s b; bindfs s b 2>/dev/null || skip "no FUSE"; undo "umount -l $PWD/b"; noise s/f 4; warned 1 FUSE b/f; attach b/f; warned 1 FUSE "$device"; }
+row X18.7 "a file that a program serves, and a loop device on it, are measured with a warning" served
+overlay_in_memory() { need_root; mkdir l t m; mounted none t -t tmpfs; mkdir t/u t/w
+  mount -t overlay none m -o lowerdir=l,upperdir=t/u,workdir=t/w 2>/dev/null || skip "no overlay"; undo "umount -l $PWD/m"; noise m/f 4; warned 1 "in memory" m/f; }
+row X18.8 "a file on an overlay whose upper layer is in memory is measured with a warning" overlay_in_memory
+compressed_behind() { need mkfs.btrfs; image x 192; attach x --direct-io=on; direct; mkfs.btrfs -q "$device"; mounted "$device" m -o compress-force=zstd; yes mine | head -c 16M >m/i; sync
+  attach m/i --direct-io=on; direct; sed -i 's/^range.*//; s/^pattern.*/pattern = "random"/; s/^measure.*/measure = { requests = 65536 }/' read.toml; warned 1 "read only" "$device"; }
+row X18.9 "a loop device on a compressed file is measured with a warning" compressed_behind
 blank() { "$assay" run read.toml --quiet --out one --only ./keep --size 1MiB; noise './keep ' 1; cp './keep ' copy; victim keep
   refused "$assay" run write.toml --quiet --out out --only './keep ' --write './keep '; says file-not-ours
   ends 0 "$assay" run read.toml --quiet --out out --only './keep ,./keep'; grep -q '"written": *"./keep "' out/run.json

@@ -19,7 +19,7 @@ use assay_sim::build;
 use assay_spec::device::DeviceKind;
 use assay_spec::experiment::{Amount, Experiment, HostSpec, HostVariant, Step, WorkloadSpec};
 use assay_spec::record::{CellRecord, RepeatRecord};
-use assay_spec::{Nanos, seed};
+use assay_spec::{Bytes, Nanos, Op, seed};
 use files::run_in_directory;
 use halts::Halts;
 use on_linux::run_linux;
@@ -60,6 +60,7 @@ pub fn run_cell(
             errors: experiment.errors,
         };
         let halts = if target.record.virtual_time { None } else { Halts::watch() };
+        let disks = target.disk_reads();
         match run_on(&task, host.spec, target, experiment) {
             // The run goes on with its other cells if a guest breaks off.
             Err(e) if GUESTS_END.contains(&e.id) => {
@@ -81,7 +82,10 @@ pub fn run_cell(
             }
             repeat => {
                 let mut repeat = repeat?;
-                repeat.warnings.extend(target.caution(workload));
+                let caution = target.caution(workload);
+                let from_disks = || disks.and_then(|disks| disks.warning(bytes_read(&repeat)));
+                let caution = caution.or_else(from_disks);
+                repeat.warnings.extend(caution);
                 repeat.warnings.extend(halts.and_then(Halts::warning));
                 cell.repeats.push(repeat);
                 target.check_measured()?;
@@ -89,6 +93,11 @@ pub fn run_cell(
         }
     }
     Ok(cell)
+}
+
+/// Returns the bytes that a repeat has read.
+fn bytes_read(repeat: &RepeatRecord) -> Bytes {
+    Bytes(repeat.ops.iter().filter(|op| op.op == Op::Read).map(|op| op.bytes.0).sum())
 }
 
 /// The errors of a guest that ends without a result through its own fault, not the machine's.

@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::linux::setup::LinuxSetup;
+use crate::safety::layers::DiskReads;
 use crate::safety::memory;
 use crate::target::block::Opened;
 use assay_sim::ArraySetup;
@@ -75,11 +76,19 @@ impl PlannedTarget {
     /// Returns a warning for readers of results of `workload` on this target, if one is due.
     pub(crate) fn caution(&self, workload: &WorkloadSpec) -> Option<String> {
         let place = match &self.kind {
-            TargetKind::Real(opened) => &opened.identity.resolved,
-            TargetKind::Directory(path) => path,
+            TargetKind::Real(opened) => opened.link(),
+            TargetKind::Directory(path) => path.clone(),
             _ => return None,
         };
-        memory::caution(place, workload.streams.iter().any(|stream| stream.read_share > 0.0))
+        memory::caution(&place, workload.streams.iter().any(|stream| stream.read_share > 0.0))
+    }
+
+    /// Returns what the disks below a file or device have read, if that is known.
+    pub(crate) fn disk_reads(&self) -> Option<DiskReads> {
+        match &self.kind {
+            TargetKind::Real(opened) => DiskReads::below(&opened.link()),
+            _ => None,
+        }
     }
 
     /// Returns the opened file or device, if the target is one.

@@ -36,7 +36,7 @@ impl ClosedWriters {
             let number = add_watch(&queue, path, WatchFlags::CLOSE_WRITE)?;
             // A path such as `/proc/self/fd/7` tells nobody anything.
             names.push((number, path.canonicalize().unwrap_or_else(|_| path.clone())));
-            for upper in successors(overlay::upper(path), |path| overlay::upper(path)).take(DEPTH) {
+            for upper in successors(overlay::below(path), |path| overlay::below(path)).take(DEPTH) {
                 names.push((add_watch(&queue, &upper, WatchFlags::CLOSE_WRITE)?, upper));
             }
         }

@@ -375,7 +375,7 @@ mod tests {
             number: number(mounted),
             point: point.into(),
             root: "/".into(),
-            upper: None,
+            layers: Vec::new(),
             kind,
             source,
             process: name("self"),

@@ -1,47 +1,62 @@
 //! Finds files, directories and devices that memory answers for: those that lie in it, and those on
 //! loop devices that go through the page cache or have holes behind them.
 
-use super::stack::{Loop, foundation_of, loops};
+use super::layers::{places, stores};
+use super::stack::{Loop, loops};
 use super::store::{Extent, Store};
 use super::sysfs::Device;
 use assay_fs::{DeviceNumber, Node, NodeKind};
 use rustix::fs::{OFlags, SeekFrom, seek};
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// The types that statfs(2) reports for file systems in memory: tmpfs and ramfs.
-const FILE_SYSTEMS: [u64; 2] = [0x0102_1994, 0x8584_58f6];
+/// The types that statfs(2) reports for file systems in memory: tmpfs, ramfs, hugetlbfs.
+const IN_MEMORY: [u64; 3] = [0x0102_1994, 0x8584_58f6, 0x9584_58f6];
+/// The type of file systems that a program serves.
+const FUSE: u64 = 0x6573_5546;
 /// The kernel's names of disks in memory, without the number that follows.
 const DISKS: [&str; 2] = ["ram", "zram"];
 
 /// Returns why a measurement of the file, directory or device at `place` says nothing about a
 /// drive, or not only about one, if so. Holes behind a loop device count if the workload `reads`.
 pub(crate) fn caution(place: &Path, reads: bool) -> Option<String> {
-    let node = DeviceNumber::of_node(place);
-    // The node of a device always lies in memory.
-    if node.is_none() && is_in_memory(place) {
-        return Some("the target's file system is in memory: no drive was measured".to_owned());
-    }
-    let file_system = || Some(DeviceNumber::from_raw(place.metadata().ok()?.dev()));
-    let (number, loops) = (node.or_else(file_system)?, loops());
-    let layers = foundation_of(Extent::all(Store::Device(number)), &loops);
-    let of_memory = layers.iter().find_map(|layer| in_memory(layer.store, &loops));
+    let loops = loops();
+    let places = places(place, &loops);
+    let of_file_systems = places.iter().find_map(|place| of_file_system(place));
+    let layers: Vec<Extent> = places.iter().flat_map(|place| stores(place, &loops)).collect();
+    let of_disks = || layers.iter().find_map(in_memory);
     // Of a file, it is not known which parts of the device it lies on.
-    let sparse =
-        || layers.iter().filter(|_| reads && node.is_some()).find_map(|l| sparse(l, &loops));
-    of_memory.or_else(|| layers.iter().find_map(cached)).or_else(sparse)
+    let known = if DeviceNumber::of_node(place).is_some() { stores(place, &loops) } else { vec![] };
+    let sparse = || known.iter().filter(|_| reads).find_map(|layer| sparse(layer, &loops));
+    of_file_systems.or_else(of_disks).or_else(|| layers.iter().find_map(cached)).or_else(sparse)
 }
 
-fn in_memory(store: Store, loops: &[Loop]) -> Option<String> {
-    let disk = Device::find(store.device()?)?;
-    let digits = DISKS.iter().find_map(|name| disk.name.strip_prefix(name));
-    if digits.is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit())) {
-        return Some("the target is a disk in memory: no drive was measured".to_owned());
+/// Returns a warning if the file or directory at `place` is on a file system without a drive, or
+/// one that need not ask its drive.
+fn of_file_system(place: &Path) -> Option<String> {
+    // The node of a device always lies in memory.
+    if DeviceNumber::of_node(place).is_some() {
+        return None;
     }
-    let found = loops.iter().find(|l| l.device.number == disk.number)?;
-    let behind = matches!(found.behind.as_ref()?.store, Store::File(..));
-    let why = || "the file behind the loop device is in memory: no drive was measured".to_owned();
-    (behind && is_in_memory(&found.name)).then(why)
+    let kind = rustix::fs::statfs(place).ok()?.f_type as u64;
+    // The name behind a path such as `/proc/self/fd/7`.
+    let name = place.canonicalize().or_else(|_| place.read_link());
+    let name = name.as_deref().unwrap_or(place).display();
+    if IN_MEMORY.contains(&kind) {
+        return Some(format!("{name} is in memory: no drive was measured"));
+    }
+    (kind == FUSE).then(|| {
+        format!(
+            "{name} is on a file system that a program serves (FUSE), so times are those of the \
+             program, which may answer from memory"
+        )
+    })
+}
+
+fn in_memory(layer: &Extent) -> Option<String> {
+    let disk = Device::find(layer.store.device()?)?;
+    let digits = DISKS.iter().find_map(|name| disk.name.strip_prefix(name))?;
+    let why = || "the target is a disk in memory: no drive was measured".to_owned();
+    digits.bytes().all(|byte| byte.is_ascii_digit()).then(why)
 }
 
 /// Returns a warning if `layer` is a loop device without direct I/O.
@@ -77,8 +92,4 @@ fn sparse(layer: &Extent, loops: &[Loop]) -> Option<String> {
             found.device.name
         )
     })
-}
-
-fn is_in_memory(place: &Path) -> bool {
-    rustix::fs::statfs(place).is_ok_and(|found| FILE_SYSTEMS.contains(&(found.f_type as u64)))
 }

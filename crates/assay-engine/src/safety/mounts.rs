@@ -27,6 +27,15 @@ pub(super) fn all() -> Vec<Mount> {
 }
 
 impl Mount {
+    /// Returns the mount of this namespace that the file or directory at `path` is on. The path
+    /// must have no symbolic links.
+    pub(super) fn around(path: &Path) -> Option<Mount> {
+        let table = tables::mounts(&fs::read("/proc/self/mountinfo").ok()?, "self");
+        // Of several mounts on one point, the last is the one that is seen.
+        let around = table.into_iter().filter(|mount| path.starts_with(&mount.point));
+        around.max_by_key(|mount| mount.point.components().count())
+    }
+
     /// Returns `true` if this process or process 1 sees it, so that its mount point is valid here.
     pub(super) fn is_ours(&self) -> bool {
         matches!(self.process.as_str(), "self" | "1")

@@ -8,9 +8,9 @@
 //! *Invariant.* In doubt, two files count as one.
 
 use super::store::{Birth, Store};
-use super::tables::{Mount, mounts};
+use super::tables::Mount;
 use assay_fs::DeviceNumber;
-use std::fs::{Metadata, metadata, read};
+use std::fs::{Metadata, metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -44,28 +44,25 @@ pub(super) fn may_be(system: DeviceNumber, mounts: &[Mount]) -> bool {
     system.major == 0 && (named.peek().is_none() || named.any(|mount| mount.kind == "overlay"))
 }
 
-/// Returns the file below the overlay that has the bytes of the file at `path`, if `path` is on an
-/// overlay of this mount namespace and assay can reach that file.
-pub(super) fn upper(path: &Path) -> Option<PathBuf> {
+/// Returns the file or directory of a layer that the overlay shows at `path`, if `path` is on an
+/// overlay of this mount namespace and assay can reach that layer.
+pub(super) fn below(path: &Path) -> Option<PathBuf> {
     let path = path.canonicalize().ok()?;
-    let table = mounts(&read("/proc/self/mountinfo").ok()?, "self");
-    // Of several mounts on one point, the last is the one that is seen.
-    let around = table.iter().filter(|mount| path.starts_with(&mount.point));
-    let mount = around.max_by_key(|mount| mount.point.components().count())?;
-    let upper = mount.upper.as_ref().filter(|_| mount.kind == "overlay")?;
+    let mount = Mount::around(&path).filter(|mount| mount.kind == "overlay")?;
     let within = mount.root.strip_prefix("/").ok()?.join(path.strip_prefix(&mount.point).ok()?);
     let shown = metadata(&path).ok()?;
     let is_it = |file: &PathBuf| metadata(file).is_ok_and(|found| is_shown_as(&found, &shown));
     // The kernel keeps a relative name as it was given, without the directory that it began from.
-    let bases = mount.point.ancestors().map(Path::to_owned).chain(std::env::current_dir().ok());
-    let mut files = bases.map(|base| base.join(upper).join(&within));
-    files.find(is_it)
+    let current = std::env::current_dir().ok();
+    let bases = || mount.point.ancestors().map(Path::to_owned).chain(current.clone());
+    let files = |layer: &PathBuf| bases().map(|base| base.join(layer).join(&within)).find(is_it);
+    mount.layers.iter().find_map(files)
 }
 
-/// Returns `true` if an overlay shows the file `upper` as `shown`: it passes on length and times.
-fn is_shown_as(upper: &Metadata, shown: &Metadata) -> bool {
+/// Returns `true` if an overlay shows `layer` as `shown`: it passes on length and times.
+fn is_shown_as(layer: &Metadata, shown: &Metadata) -> bool {
     let of = |m: &Metadata| (m.len(), m.mtime(), m.mtime_nsec(), m.ctime(), m.ctime_nsec());
-    upper.is_file() && of(upper) == of(shown)
+    layer.is_dir() == shown.is_dir() && of(layer) == of(shown)
 }
 
 #[cfg(test)]
@@ -76,7 +73,7 @@ mod tests {
         let number = DeviceNumber { major: 0, minor };
         let (point, source, root) = ("/x".into(), kind.into(), "/".into());
         let (kind, process) = (kind.to_owned(), "self".to_owned());
-        Mount { number, point, root, upper: None, kind, source, process }
+        Mount { number, point, root, layers: Vec::new(), kind, source, process }
     }
 
     fn file(major: u32, minor: u32, inode: u64) -> Store {

@@ -194,6 +194,14 @@ impl Device {
         Some(Written { sectors, discarded: fields.nth(6).unwrap_or(0) })
     }
 
+    /// Returns the bytes read, by all users, since the machine was started. Returns `None` if the
+    /// kernel does not count them.
+    pub(crate) fn bytes_read(&self) -> Option<Bytes> {
+        let stat = self.text("stat").filter(|_| !self.has_no_counts())?;
+        let sectors: u64 = stat.split_whitespace().nth(2)?.parse().ok()?;
+        (sectors > 0).then(|| Bytes(sectors.saturating_mul(512)))
+    }
+
     /// Returns the sectors written and discarded on a disk outside of its partitions. The counts
     /// are read one after the other, so while somebody writes to a partition it takes several
     /// tries. Returns `None` if all tries fail.

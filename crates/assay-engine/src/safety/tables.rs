@@ -18,8 +18,9 @@ pub(crate) struct Mount {
     pub(crate) point: PathBuf,
     /// The directory of the file system that is mounted there: `/`, but for bind mounts.
     pub(crate) root: PathBuf,
-    /// The directory with the upper layer of an overlay, as it was named when it was mounted.
-    pub(crate) upper: Option<PathBuf>,
+    /// The directories of an overlay's layers, the upper one first, as they were named when it was
+    /// mounted.
+    pub(crate) layers: Vec<PathBuf>,
     /// The type, e.g. `ext4`.
     pub(crate) kind: String,
     /// The mounted source, mostly a device node.
@@ -42,17 +43,22 @@ fn mount(line: &[u8], process: &str) -> Option<Mount> {
         number: DeviceNumber::parse(std::str::from_utf8(number).ok()?)?,
         point: path(point),
         root: path(fields.get(3)?),
-        upper: fields.get(dash + 3).and_then(|options| option(options, b"upperdir=")),
+        layers: fields.get(dash + 3).map(|options| layers(options)).unwrap_or_default(),
         kind: String::from_utf8_lossy(fields.get(dash + 1)?).into_owned(),
         source: path(fields.get(dash + 2)?),
         process: process.to_owned(),
     })
 }
 
-/// Returns the path that `options`, which commas separate, have after `key`.
-fn option(options: &[u8], key: &[u8]) -> Option<PathBuf> {
-    let found = options.split(|b| *b == b',').find_map(|option| option.strip_prefix(key));
-    found.filter(|value| !value.is_empty()).map(path)
+/// Returns the layers that the options of an overlay name, the upper one first.
+fn layers(options: &[u8]) -> Vec<PathBuf> {
+    let of = |keys: &[&[u8]]| -> Vec<PathBuf> {
+        let value = |option| keys.iter().find_map(|key| <[u8]>::strip_prefix(option, *key));
+        let values = options.split(|b| *b == b',').filter_map(value);
+        let names = values.flat_map(|value| value.split(|b| *b == b':'));
+        names.filter(|name| !name.is_empty()).map(path).collect()
+    };
+    [of(&[b"upperdir="]), of(&[b"lowerdir=", b"lowerdir+="])].concat()
 }
 
 /// Parses `/proc/swaps`, and returns the paths of active swap files and devices.
@@ -95,16 +101,16 @@ mod tests {
         let table = b"27 1 254:0 / / rw,relatime - ext4 /dev/vda rw,discard\n\
             36 35 98:0 /mnt1 /mnt/a\\040b rw,noatime master:1 shared:2 - ext3 /dev/my\\134root rw\n\
             50 1 0:45 / /data rw - btrfs /dev/sdb1 rw,subvol=/\n\
-            51 1 0:46 /sub /o rw - overlay o rw,lowerdir=/l,upperdir=/u\\054p,workdir=/w\n";
+            51 1 0:46 /sub /o rw - overlay o rw,lowerdir=/l:/k,upperdir=/u\\054p,workdir=/w\n";
         let mounts = mounts(table, "self");
         assert_eq!(mounts.len(), 4);
         assert_eq!(mounts[0].number, DeviceNumber { major: 254, minor: 0 });
         assert_eq!(mounts[1].point, PathBuf::from("/mnt/a b"));
         assert_eq!(mounts[1].source, PathBuf::from("/dev/my\\root"));
         assert_eq!((mounts[2].kind.as_str(), mounts[2].number.major), ("btrfs", 0));
-        assert_eq!(mounts[2].upper, None);
+        assert!(mounts[2].layers.is_empty());
         assert_eq!(mounts[3].root, PathBuf::from("/sub"));
-        assert_eq!(mounts[3].upper, Some(PathBuf::from("/u,p")));
+        assert_eq!(mounts[3].layers, ["/u,p", "/l", "/k"].map(PathBuf::from));
     }
 
     #[test]

@@ -82,6 +82,11 @@ pub struct Opened {
 }
 
 impl Opened {
+    /// Returns a path that leads to it through its descriptor.
+    pub(crate) fn link(&self) -> PathBuf {
+        PathBuf::from(format!("/proc/self/fd/{}", self.file.as_raw_fd()))
+    }
+
     /// Returns its present length, if that can be determined.
     pub(crate) fn length_now(&self) -> Option<Bytes> {
         (&self.file).seek(SeekFrom::End(0)).ok().map(Bytes)
