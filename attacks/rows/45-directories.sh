@@ -191,3 +191,10 @@ row V11 "checkouts by root in a directory that another user may rename things in
 foreign_tmp() { need_root; "$assay" linux status >/dev/null 2>&1 || skip "no kernel for guests"; short; chown nobody "$short"
   ends 3 env TMPDIR="$short" "$assay" linux run --drive "sim:$here/drive.toml" --quiet --out out -- true; says "another user may change"; [ -z "$(ls -A "$short")" ] || fail "left: $(ls -A "$short")"; }
 row V12 "a guest of root with its directory where another user may rename things" foreign_tmp
+half_made() { need strace; work write 'length = "1MiB"' 'size = "64KiB"'
+  strace -f -o /dev/null -e "inject=renameat2:signal=KILL:when=$1" "$assay" run f.toml --quiet --out out --only ./d >/dev/null 2>&1 || true
+  touch -c -d '-2 minutes' d/assay-*; ends 0 "$assay" run f.toml --quiet --out again --only ./d
+  ! compgen -G 'd/assay-*' || fail "left: $(find d)"; }
+for call in 1 2 3 4; do
+  row N17 "what a run leaves that is killed at its call $call of renameat2 goes with the next one" half_made $call
+done

@@ -92,6 +92,9 @@ row E12.6 "linux run where the guest's output fills the directory for temporary 
 image_full() { small_tmpfs; ends 3 "$assay" linux run --drive "sim:$here/drive.toml" --quiet --out guest-out --image "$short/i" -- \
     sh -c 'tr "\\0" Z </dev/zero | head -c 10000000 >/dev/vda; sync'; says linux-lost; }
 row E12.7 "linux run where the image fills its file system" image_full
+unsynced() { need strace; ends 3 strace -f -o /dev/null -e inject=fsync:error=EIO:when=1 "$assay" run read.toml --quiet --out o --only ./n --size 4MiB
+  [ ! -e o ] && [ ! -e n ] || fail "left: $(ls)"; }
+row E12.9 "a directory that cannot be synced when the run begins" unsynced
 unmounted() { need_root; need mkfs.ext4; image i 32; mkfs.ext4 -q -F i; attach i; mounted "$device" m
   for _ in 1 2 3; do "$assay" run read.toml --quiet --out "out-$RANDOM" --only m/f --size 4MiB >/dev/null 2>&1 ||
     "$assay" run read.toml --quiet --out "out-$RANDOM" --only m/f >/dev/null

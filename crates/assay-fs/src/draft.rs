@@ -120,7 +120,7 @@ impl Draft {
         let random = match self.random.clone() {
             Some(random) => random,
             None => match self.link(file, &name) {
-                Ok(()) => return self.directory.sync(),
+                Ok(()) => return self.keep(&name),
                 // Only a replacement needs a temporary name: links do not replace.
                 Err(Errno::EXIST) => {
                     let random = random_name(PREFIX);
@@ -132,12 +132,15 @@ impl Draft {
             },
         };
         match self.rename(&random, &name, RenameFlags::NOREPLACE) {
-            Ok(()) => {}
+            Ok(()) => {
+                self.random = None;
+                return self.keep(&name);
+            }
             Err(Errno::EXIST) => return self.exchange(file, &random, &name, replace),
             Err(Errno::INVAL | Errno::NOSYS) => {
                 // A link replaces nothing, either. The temporary name is removed on dropping.
                 match linkat(&self.directory, &random, &self.directory, &name, AtFlags::empty()) {
-                    Ok(()) => return self.directory.sync(),
+                    Ok(()) => return self.keep(&name),
                     Err(Errno::EXIST) => return self.exchange(file, &random, &name, replace),
                     Err(_) => {}
                 }
@@ -184,6 +187,14 @@ impl Draft {
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, "the name changed hands"));
         }
         self.directory.sync()
+    }
+
+    /// Makes the new name `name` last. If that fails, removes it: a file whose making failed must
+    /// not be there.
+    fn keep(&self, name: &OsStr) -> io::Result<()> {
+        self.directory.sync().inspect_err(|_| {
+            let _ = remove(&self.directory, name, self.id);
+        })
     }
 
     /// Gives `file`, which has no name, the name `to`.

@@ -4,8 +4,9 @@
 //! as the owner lives. A process that is killed removes nothing; the next process that makes a
 //! scratch directory in the same place does. It removes only a directory that is certainly
 //! abandoned by assay: with such a name, owned by its user, closed to others, with a marker that
-//! names this very directory and that nobody has locked. In the directory it removes only files
-//! that the work makes and that are younger than the directory, as an older file was moved there.
+//! names this very directory and that nobody has locked, or empty for a minute. In the directory it
+//! removes only files that the work makes and that are younger than the directory, as an older file
+//! was moved there.
 //! It follows no symlink and crosses no mount. If other files are left, the directory stays.
 
 use crate::directory::Directory;
@@ -20,6 +21,7 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The name of the marker, which shows that assay made a directory.
 const MARKER: &str = ".assay";
@@ -27,6 +29,8 @@ const MARKER: &str = ".assay";
 const UNLOCKED: &str = ".assay-unlocked";
 /// The name of the directory to work in.
 const WORK: &str = "data";
+/// The time in seconds after which a directory without a marker is not being made any more.
+const MAKING: i64 = 60;
 /// The number of random digits in the name.
 const DIGITS: usize = 16;
 
@@ -239,13 +243,14 @@ fn sweep(below: &Directory, prefix: &str, makes: Makes) {
         if !number.is_some_and(is_number) {
             continue;
         }
-        // While this process holds its lock, no other process takes it for abandoned.
-        if let Ok(whole) = below.below(&entry.name)
-            && let Some(lock) = dead(&whole)
-        {
-            // What cannot be removed stays for the next time.
-            let _ = remove(below, &entry.name, &whole, makes, Some(lock));
-        }
+        let Ok(whole) = below.below(&entry.name) else { continue };
+        // While this process holds its lock, no other process takes it for abandoned. What cannot
+        // be removed stays for the next time.
+        let _ = match dead(&whole) {
+            Some(lock) => remove(below, &entry.name, &whole, makes, Some(lock)),
+            None if is_unfinished(&whole) => remove(below, &entry.name, &whole, makes, None),
+            None => Ok(()),
+        };
     }
 }
 
@@ -260,6 +265,32 @@ fn dead(whole: &Directory) -> Option<File> {
     let mut said = String::new();
     (&mut marker).take(400).read_to_string(&mut said).ok()?;
     (said == text(whole.id().ok()?)).then_some(marker)
+}
+
+/// Returns `true` if a process was killed while it made or removed the directory: it is empty, or
+/// has only an unlocked marker, and nobody has changed it for a while.
+fn is_unfinished(whole: &Directory) -> bool {
+    let check = || -> io::Result<bool> {
+        is_shut(whole)?;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_err(io::Error::other)?;
+        let names = whole.entries()?;
+        let is_old = now.as_secs().cast_signed() - whole.node()?.modified.0 >= MAKING;
+        let is_free = || -> io::Result<bool> {
+            match names.as_slice() {
+                [] => Ok(true),
+                [marker] if marker.name == UNLOCKED => {
+                    let mut marker = whole.open_file(UNLOCKED, OFlags::RDONLY)?;
+                    let mut said = String::new();
+                    (&mut marker).take(400).read_to_string(&mut said)?;
+                    flock(&marker, FlockOperation::NonBlockingLockExclusive)?;
+                    Ok(text(whole.id()?).starts_with(&said))
+                }
+                _ => Ok(false),
+            }
+        };
+        Ok(is_old && is_free()?)
+    };
+    check().unwrap_or(false)
 }
 
 #[cfg(test)]
@@ -315,6 +346,27 @@ mod tests {
         assert!(!dead.exists() && !half.exists() && other.exists());
         drop(new(&below));
         assert!(living.path().exists());
+    }
+
+    #[test]
+    fn what_was_left_half_made_is_removed_after_a_while() {
+        let below = tempfile::tempdir().unwrap();
+        let half = |digit: &str, marker: Option<&str>, age: u64| {
+            let path = below.path().join(NAME.replace('f', digit));
+            DirBuilder::new().mode(0o700).create(&path).unwrap();
+            if let Some(text) = marker {
+                fs::write(path.join(UNLOCKED), text).unwrap();
+            }
+            let then = SystemTime::now() - std::time::Duration::from_secs(age);
+            let times = fs::FileTimes::new().set_modified(then);
+            File::open(&path).unwrap().set_times(times).unwrap();
+            path
+        };
+        let gone = [half("0", None, 120), half("1", Some("directory of assay's"), 120)];
+        let kept = [half("2", None, 0), half("3", Some("notes"), 120)];
+        drop(new(&below));
+        assert!(gone.iter().all(|path| !path.exists()));
+        assert!(kept.iter().all(|path| path.exists()));
     }
 
     #[test]
