@@ -5,6 +5,7 @@
 //! complete files, even after a crash. Modelled targets run side by side; targets on the wall clock
 //! run alone, one after the other.
 
+mod apart;
 pub(crate) mod directory;
 mod measure;
 mod needs;

@@ -45,6 +45,7 @@ impl Run {
 
     fn prepare(&mut self, directory: &RunDirectory) -> Result<()> {
         for opened in self.targets.iter_mut().filter_map(PlannedTarget::real_mut) {
+            directory.check_apart(&opened.identity.path)?;
             opened.make()?;
         }
         directory.write_json("run.json", &self.record)

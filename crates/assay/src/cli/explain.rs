@@ -115,6 +115,11 @@ const TOPICS: &[(&str, &str)] = &[
         "Two cells would write files of the same name. The name begins with \
          EXPERIMENT.WORKLOAD.TARGET, with `+` for each `/`.",
     ),
+    (
+        "in-run-directory",
+        "A new target or the image of a guest would lie in the run directory. There it could take \
+         the name of a result.",
+    ),
     ("range-outside", "The workload's range begins beyond the target, or its requests do not fit."),
     (
         "out-not-writable",

@@ -23,7 +23,7 @@ use assay_spec::linux::{SCHEDULERS, Settings};
 use assay_spec::{Bytes, Nanos};
 use std::fs::File;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// The values of `--clock`: the ways in which a guest and its clock exchange times.
@@ -117,9 +117,9 @@ pub fn main(options: LinuxRunOptions) -> Outcome {
     }
     check_guest_memory(&setup)?;
     let directory = RunDirectory::create(&directory, &["log"])?;
-    if let Err(e) = check_images(&options.image, &directory) {
+    if let Err(e) = options.image.iter().try_for_each(|image| directory.check_apart(image)) {
         directory.abandon();
-        return Err(e);
+        return Err(e.into());
     }
     let log = LogWriter::create(directory.log()?, "drives.parquet")?;
     let lived = live(&options, &setup, limits, log);
@@ -162,24 +162,6 @@ pub fn main(options: LinuxRunOptions) -> Outcome {
         ));
     }
     Ok(code)
-}
-
-/// Checks that no image lies in the run directory, whose names are this program's.
-///
-/// # Errors
-/// If one does.
-fn check_images(images: &[PathBuf], directory: &RunDirectory) -> Result<(), Failure> {
-    let whole = directory.place().canonicalize();
-    let lies_there = |image: &&PathBuf| {
-        let parent = image.parent().filter(|parent| !parent.as_os_str().is_empty());
-        let parent = parent.unwrap_or(Path::new(".")).canonicalize();
-        whole.as_ref().is_ok_and(|whole| parent.is_ok_and(|parent| parent.starts_with(whole)))
-    };
-    images.iter().find(lies_there).map_or(Ok(()), |image| {
-        let (image, directory) = (image.display(), directory.path().display());
-        let text = format!("the image {image} would lie in the run directory {directory}");
-        Err(Failure::usage(text, "give an image in another directory, or another `--out`"))
-    })
 }
 
 /// Runs a guest with the command, or with a shell on the user's terminal, until the guest ends.
