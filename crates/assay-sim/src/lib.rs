@@ -21,6 +21,7 @@ mod events;
 mod ftl;
 mod hdd;
 mod initial_state;
+mod lpn;
 mod memory;
 mod nand;
 mod ssd;

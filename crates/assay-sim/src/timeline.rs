@@ -10,6 +10,7 @@
 mod owner;
 pub mod parts;
 
+use crate::ftl::Lpn;
 use crate::nand::{Cause, FlashCommand, Observed, Observer, Operation, Step};
 use crate::work::{Activity, Work};
 use assay_spec::Nanos;
@@ -278,7 +279,7 @@ impl Observer for Recorder {
             Observed::Suspended(operation) => self.suspended(&operation),
             Observed::Resumed(operation) => self.resumed(&operation),
             Observed::Work(work) => self.work(&work),
-            Observed::Resumes(page) => self.resumes(page),
+            Observed::Resumes(page) => self.resumes(page.map(Lpn)),
             Observed::UsedAs { .. } | Observed::Trimmed(_) | Observed::Records(_) => {}
         }
     }
@@ -374,7 +375,7 @@ impl Recorder {
         });
     }
 
-    fn resumes(&mut self, page: Option<u32>) {
+    fn resumes(&mut self, page: Option<Lpn>) {
         self.record(|tape| tape.owners.resumes(page));
     }
 }

@@ -1,6 +1,6 @@
 //! Histories of random writes, and a harness that takes a map through one without a drive.
 
-use super::Ftl;
+use super::{Ftl, Lpn};
 use crate::nand::{FlashEvent, Nand, Token};
 use assay_spec::Nanos;
 use assay_spec::device::{NandSpec, PlaneMode, ProgramTime};
@@ -27,10 +27,10 @@ impl RandomWrites {
         RandomWrites { seed, ..self }
     }
 
-    /// Returns the page, out of `pages`, that write number `step` goes to.
-    pub(super) fn page(self, step: u64, pages: u32) -> u32 {
+    /// Returns the logical page, out of `pages`, that write number `step` goes to.
+    pub(super) fn page(self, step: u64, pages: u32) -> Lpn {
         if pages < 2 {
-            return 0;
+            return Lpn(0);
         }
         let pages = u64::from(pages);
         let hot = ((pages as f64 * self.hot) as u64).clamp(1, pages - 1);
@@ -38,7 +38,7 @@ impl RandomWrites {
         let seed = mix(self.seed);
         let (r, s) = (mix(seed ^ (2 * step)), mix(seed ^ (2 * step + 1)));
         let is_hot = r < (self.heat * u64::MAX as f64) as u64;
-        (if is_hot { below(s, hot) } else { hot + below(s, pages - hot) }) as u32
+        Lpn((if is_hot { below(s, hot) } else { hot + below(s, pages - hot) }) as u32)
     }
 }
 

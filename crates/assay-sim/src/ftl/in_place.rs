@@ -3,7 +3,7 @@
 //! Logical pages are striped over the planes for good. Nothing is erased or moved. A trim does
 //! nothing, and a page that was never written is read like any other.
 
-use super::Ftl;
+use super::{Ftl, Lpn};
 use crate::ftl::{Census, Deferred, MapCache, MapWrites, Recover, Trim};
 use crate::nand::{Cause, Nand, Ppa, Token};
 use assay_spec::device::NandSpec;
@@ -22,25 +22,25 @@ impl InPlace {
     }
 
     /// Returns where logical page `page` lies.
-    fn ppa(&self, page: u32) -> Ppa {
-        let plane = page % self.planes;
-        Ppa { plane, page: plane * self.pages_per_plane + page / self.planes }
+    fn ppa(&self, page: Lpn) -> Ppa {
+        let plane = page.0 % self.planes;
+        Ppa { plane, page: plane * self.pages_per_plane + page.0 / self.planes }
     }
 }
 
 impl Ftl for InPlace {
-    fn read(&mut self, nand: &mut Nand, page: u32, cause: Cause, token: Token) -> bool {
+    fn read(&mut self, nand: &mut Nand, page: Lpn, cause: Cause, token: Token) -> bool {
         nand.read(self.ppa(page), cause, token);
         true
     }
 
-    fn write(&mut self, nand: &mut Nand, page: u32, _run: &Range<u32>, token: Token) -> u32 {
+    fn write(&mut self, nand: &mut Nand, page: Lpn, _run: &Range<Lpn>, token: Token) -> u32 {
         let ppa = self.ppa(page);
         nand.program_after(ppa, Cause::Host, token, &[]);
         ppa.plane
     }
 
-    fn locate(&self, page: u32) -> Option<Ppa> {
+    fn locate(&self, page: Lpn) -> Option<Ppa> {
         Some(self.ppa(page))
     }
 
@@ -52,7 +52,7 @@ impl MapCache for InPlace {}
 impl MapWrites for InPlace {}
 
 impl Trim for InPlace {
-    fn trim(&mut self, _page: u32) {}
+    fn trim(&mut self, _page: Lpn) {}
 }
 
 impl Deferred for InPlace {}

@@ -9,6 +9,7 @@ pub(crate) mod in_place;
 pub(crate) mod page;
 pub(crate) mod wear;
 
+pub(crate) use crate::lpn::Lpn;
 use crate::nand::{Cause, Flash, Nand, Ppa, Token};
 use std::ops::Range;
 
@@ -21,14 +22,14 @@ pub(crate) trait Ftl:
 {
     /// Queues the read of a logical page with `token`. Returns `false` if there is nothing to read
     /// from flash: the page holds nothing, or its newest copy is still in the controller.
-    fn read(&mut self, nand: &mut Nand, page: u32, cause: Cause, token: Token) -> bool;
+    fn read(&mut self, nand: &mut Nand, page: Lpn, cause: Cause, token: Token) -> bool;
     /// Queues the program of a logical page whose data is in the controller, and returns the plane.
     /// The page is one of `run`, which are written one after the other. The events of the program
     /// carry `token`, with `IN_CELLS` set if the register is needed for something else first.
-    fn write(&mut self, nand: &mut Nand, page: u32, run: &Range<u32>, token: Token) -> u32;
+    fn write(&mut self, nand: &mut Nand, page: Lpn, run: &Range<Lpn>, token: Token) -> u32;
     /// Returns the physical page that a read of a logical page would sense, or `None` if the
     /// logical page holds nothing.
-    fn locate(&self, page: u32) -> Option<Ppa>;
+    fn locate(&self, page: Lpn) -> Option<Ppa>;
     /// Checks all invariants over all tables. Panics if one does not hold.
     fn check(&self);
 }
@@ -37,20 +38,20 @@ pub(crate) trait Ftl:
 pub(crate) trait MapCache {
     /// Returns the map page, as a logical page, with the entry of `page`, or `None` if the whole
     /// map is in memory.
-    fn map_page(&self, _page: u32) -> Option<u32> {
+    fn map_page(&self, _page: Lpn) -> Option<Lpn> {
         None
     }
     /// Returns `true` if the map entry of `page` is in memory. Counts a lookup.
-    fn has_entry(&mut self, _page: u32) -> bool {
+    fn has_entry(&mut self, _page: Lpn) -> bool {
         true
     }
     /// Puts the map entry of `page` into memory. Its map page has been read, or is not on flash.
-    fn cache_entry(&mut self, _page: u32) {}
+    fn cache_entry(&mut self, _page: Lpn) {}
     /// Prefetches the map entry of `page`, which will be needed soon.
-    fn prefetch_hint(&self, _page: u32) {}
+    fn prefetch_hint(&self, _page: Lpn) {}
     /// Prefetches what the map entry of `page` points to: the page will be written. The entry
     /// itself should be in the CPU's cache by now, after [`Ftl::prefetch_hint`].
-    fn prefetch_old_copy(&self, _page: u32) {}
+    fn prefetch_old_copy(&self, _page: Lpn) {}
 }
 
 /// The map on flash, of layers that write it there.
@@ -68,7 +69,7 @@ pub(crate) trait MapWrites {
 /// Trims, and the record of them that survives a power cut.
 pub(crate) trait Trim {
     /// Trims a logical page.
-    fn trim(&mut self, page: u32);
+    fn trim(&mut self, page: Lpn);
     /// Returns `false` if trims must be refused: a worn-out drive may be unable to record them.
     fn takes_trims(&self) -> bool {
         true

@@ -7,6 +7,7 @@
 
 use super::observe::{Operation, Step};
 use super::record::Record;
+use crate::lpn::Lpn;
 use assay_spec::Nanos;
 use assay_spec::device::NandSpec;
 use std::collections::{HashMap, VecDeque};
@@ -19,6 +20,13 @@ pub struct OutOfBand {
     pub logical: u32,
     /// A number that each write of a page gets, higher than any before. Copies keep it.
     pub version: u64,
+}
+
+impl OutOfBand {
+    /// Returns the logical page.
+    pub(crate) fn lpn(self) -> Lpn {
+        Lpn(self.logical)
+    }
 }
 
 /// The state of a physical page as found after a power failure.
@@ -73,11 +81,11 @@ pub(super) struct Cells {
     /// The number of the block opened last.
     opened: u64,
     /// By logical page: the physical pages that hold, or are getting, a version of it.
-    copies: HashMap<u32, Vec<u32>>,
+    copies: HashMap<Lpn, Vec<u32>>,
     /// By version: the records of trimmed pages.
     records: HashMap<u64, Arc<Record>>,
     /// By trimmed logical page: the newest version when it was trimmed last.
-    trimmed: HashMap<u32, u64>,
+    trimmed: HashMap<Lpn, u64>,
 }
 
 impl Cells {
@@ -108,7 +116,7 @@ impl Cells {
                 Found::Holds(oob) => *oob,
             };
             cells.pages[page as usize] = Some((oob, Nanos::ZERO, Nanos::ZERO));
-            cells.copies.entry(oob.logical).or_default().push(page);
+            cells.copies.entry(oob.lpn()).or_default().push(page);
         }
         cells.blocks.clone_from(&flash.blocks);
         cells.opened = flash.blocks.iter().map(|b| b.opened).max().unwrap_or_default();
@@ -147,7 +155,7 @@ impl Cells {
     }
 
     /// Notes that `logical` is trimmed and that its newest version is `version`.
-    pub(super) fn trim(&mut self, logical: u32, version: u64) {
+    pub(super) fn trim(&mut self, logical: Lpn, version: u64) {
         self.trimmed.insert(logical, version);
     }
 
@@ -222,7 +230,7 @@ impl Cells {
             self.blocks[block] = BlockFound { opened: self.opened, erases, ..of };
         }
         self.pages[page as usize] = Some((oob, at.start, at.end));
-        self.copies.entry(oob.logical).or_default().push(page);
+        self.copies.entry(oob.lpn()).or_default().push(page);
     }
 
     /// Panics if the erase of `block` removes data that a power failure would need.
@@ -230,7 +238,7 @@ impl Cells {
         for page in at.page..at.page + self.pages_per_block {
             let Some((oob, ..)) = self.pages[page as usize] else { continue };
             let is_newer = |copy: &u32| self.outlives(*copy, block, oob.version, at.start);
-            let copies = &self.copies[&oob.logical];
+            let copies = &self.copies[&oob.lpn()];
             let is_needed = !copies.iter().any(is_newer) && !self.may_go(oob, block, at.start);
             assert!(!is_needed, "page {page} is erased, and nothing newer is in the cells: {at:?}");
         }
@@ -241,7 +249,7 @@ impl Cells {
         let first = at.page;
         for page in first..first + self.pages_per_block {
             if let Some((oob, ..)) = self.pages[page as usize].take()
-                && let Some(copies) = self.copies.get_mut(&oob.logical)
+                && let Some(copies) = self.copies.get_mut(&oob.lpn())
             {
                 copies.retain(|copy| *copy != page);
             }
@@ -267,8 +275,8 @@ impl Cells {
             let of = self.pages[*copy as usize].map(|(of, ..)| of.version);
             self.block(*copy) != block && of.is_some_and(|version| version <= oob.version)
         };
-        let is_oldest = !self.copies[&oob.logical].iter().any(is_older);
-        let is_trimmed = self.trimmed.get(&oob.logical).is_some_and(|at| *at >= oob.version);
+        let is_oldest = !self.copies[&oob.lpn()].iter().any(is_older);
+        let is_trimmed = self.trimmed.get(&oob.lpn()).is_some_and(|at| *at >= oob.version);
         (is_trimmed && is_oldest) || self.is_recorded(oob, time)
     }
 

@@ -10,11 +10,12 @@ use super::cells::{Cells, Flash, Found, OutOfBand};
 use super::geometry::Geometry;
 use super::observe::{Cause, FlashCommand, Observed, Observer, Operation, Step};
 use super::record::Record;
+use crate::lpn::Lpn;
 use assay_spec::Nanos;
 use assay_spec::device::{NandSpec, PlaneMode};
 
 /// The content of a physical page: a logical page and the number of its write, which grows.
-type Content = (u32, u64);
+type Content = (Lpn, u64);
 
 /// An observer that panics when a rule of the flash is broken.
 pub struct Checker {
@@ -89,8 +90,8 @@ impl Checker {
                 checker.programmed[block] = page % spec.pages_per_block + 1;
             }
             let Found::Holds(spare) = *found else { continue };
-            checker.contents[page as usize] = Some((spare.logical, spare.version));
-            let version = checker.version(spare.logical);
+            checker.contents[page as usize] = Some((spare.lpn(), spare.version));
+            let version = checker.version(spare.lpn());
             *version = spare.version.max(*version);
             checker.writes = checker.writes.max(spare.version);
         }
@@ -101,7 +102,7 @@ impl Checker {
     /// Returns the content of a physical page once all commands so far have ended: a logical page,
     /// and the number of its write.
     pub fn holds(&self, page: u32) -> Option<(u32, u64)> {
-        self.contents[page as usize]
+        self.contents[page as usize].map(|(logical, version)| (logical.0, version))
     }
 
     /// Returns the number of the last write of a logical page.
@@ -131,12 +132,12 @@ impl Checker {
     }
 
     /// Returns the number of the last write of `logical`, to be changed.
-    fn version(&mut self, logical: u32) -> &mut u64 {
+    fn version(&mut self, logical: Lpn) -> &mut u64 {
         // The drive's own pages, e.g. of its map, lie beyond the host's.
-        if logical as usize >= self.versions.len() {
-            self.versions.resize(logical as usize + 1, 0);
+        if logical.index() >= self.versions.len() {
+            self.versions.resize(logical.index() + 1, 0);
         }
-        &mut self.versions[logical as usize]
+        &mut self.versions[logical.index()]
     }
 
     /// Follows a program of `page`; panics if the page is not erased.
@@ -147,7 +148,7 @@ impl Checker {
         let is_slc = self.slc[(page / self.pages_per_block) as usize];
         self.cells.on_program_requested(
             page,
-            OutOfBand { logical, version },
+            OutOfBand { logical: logical.0, version },
             cause.collects(),
             is_slc,
         );
@@ -160,7 +161,7 @@ impl Checker {
 
     /// Panics unless `page` holds `content` in the cells, whatever has been requested since.
     fn check_old(&self, page: u32, content: Content, cause: Cause) {
-        let there = self.cells.holds(page).map(|spare| (spare.logical, spare.version));
+        let there = self.cells.holds(page).map(|spare| (spare.lpn(), spare.version));
         assert_eq!(there, Some(content), "a read ({cause:?}) of page {page}");
     }
 
@@ -199,7 +200,7 @@ impl Observer for Checker {
         match observed {
             Observed::Command(cause, command) => self.command(cause, &command),
             Observed::UsedAs { block, is_slc } => self.used_as(block, is_slc),
-            Observed::Trimmed(page) => self.trimmed(page),
+            Observed::Trimmed(page) => self.trimmed(Lpn(page)),
             Observed::Records(record) => self.records(record),
             Observed::Suspended(operation) => self.suspended(&operation),
             Observed::Resumed(operation) => self.resumed(&operation),
@@ -213,7 +214,8 @@ impl Checker {
     fn command(&mut self, cause: Cause, command: &FlashCommand) {
         match *command {
             FlashCommand::Read { page, subject: Some(logical) } => {
-                let latest = (logical, self.versions[logical as usize]);
+                let logical = Lpn(logical);
+                let latest = (logical, self.versions[logical.index()]);
                 if self.contents[page as usize] != Some(latest) {
                     self.old.push((page, latest));
                     self.check_old(page, latest, cause);
@@ -223,7 +225,7 @@ impl Checker {
                 self.read(page);
             }
             FlashCommand::Program { page, subject } => {
-                let Some(logical) = subject else { return };
+                let Some(logical) = subject.map(Lpn) else { return };
                 self.writes += 1;
                 let version = self.writes;
                 *self.version(logical) = version;
@@ -234,7 +236,7 @@ impl Checker {
             }
             FlashCommand::Copy { from, to } => {
                 let (logical, version) = self.read(from);
-                let latest = self.versions[logical as usize];
+                let latest = self.versions[logical.index()];
                 assert_eq!(version, latest, "page {from} is copied ({cause:?}) though it is stale");
                 self.program(to, (logical, version), cause);
             }
@@ -249,8 +251,8 @@ impl Checker {
         self.slc[block as usize] = is_slc;
     }
 
-    fn trimmed(&mut self, page: u32) {
-        self.cells.trim(page, self.versions[page as usize]);
+    fn trimmed(&mut self, page: Lpn) {
+        self.cells.trim(page, self.versions[page.index()]);
     }
 
     fn records(&mut self, record: Record) {

@@ -1,5 +1,7 @@
 //! A page of the record of trimmed logical pages.
 
+use crate::lpn::Lpn;
+
 /// A page of the record of trimmed logical pages: one bit for each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
@@ -17,8 +19,8 @@ impl Record {
     }
 
     /// Returns the logical pages that the record says are trimmed.
-    pub(crate) fn pages(&self) -> impl Iterator<Item = u32> + '_ {
+    pub(crate) fn pages(&self) -> impl Iterator<Item = Lpn> + '_ {
         let all = self.first..self.first + self.trimmed.len() as u32 * 64;
-        all.filter(|page| self.has(*page))
+        all.filter(|page| self.has(*page)).map(Lpn)
     }
 }

@@ -4,6 +4,7 @@ mod multi_page;
 mod suspension;
 
 use super::*;
+use crate::lpn::Lpn;
 use assay_spec::device::{PlaneMode, ProgramTime};
 use assay_spec::{Bytes, Rate};
 
@@ -31,7 +32,7 @@ const HOST: Cause = Cause::Host;
 
 /// The token of an operation on logical page `page`.
 fn tok(page: u32) -> Token {
-    Token::new(Waiter::Request(0), page)
+    Token::new(Waiter::Request(0), Lpn(page))
 }
 
 /// The same, after collection.

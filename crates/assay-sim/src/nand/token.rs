@@ -1,5 +1,7 @@
 //! Who waits for the end of a flash operation.
 
+use crate::lpn::Lpn;
+
 /// Who waits for the end of a flash operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waiter {
@@ -57,7 +59,7 @@ impl Token {
     /// Returns the token of an operation on logical page `page`, below 2³¹, that `waiter` waits
     /// for.
     #[inline]
-    pub(crate) fn new(waiter: Waiter, page: u32) -> Token {
+    pub(crate) fn new(waiter: Waiter, page: Lpn) -> Token {
         let (flag, number) = match waiter {
             Waiter::Request(number) => (0, number),
             Waiter::ReadAhead(window) => (READ_AHEAD, window),
@@ -65,7 +67,10 @@ impl Token {
             Waiter::MapSave => (0, MAP_SAVE),
             Waiter::MapMiss => (0, MAP_MISS),
         };
-        debug_assert!(u64::from(page) < BEHIND_COLLECTION && number < NUMBERS, "{waiter:?} {page}");
+        debug_assert!(
+            u64::from(page) < BEHIND_COLLECTION && number < NUMBERS,
+            "{waiter:?} {page:?}"
+        );
         Token(flag | u64::from(number) << 32 | u64::from(page))
     }
 
@@ -108,14 +113,14 @@ impl Token {
 
     /// Returns the logical page. The token must not be [`Token::NONE`].
     #[inline]
-    pub(crate) fn page(self) -> u32 {
-        (self.0 & (BEHIND_COLLECTION - 1)) as u32
+    pub(crate) fn page(self) -> Lpn {
+        Lpn((self.0 & (BEHIND_COLLECTION - 1)) as u32)
     }
 
-    /// Returns the logical page, or `None` for [`Token::NONE`].
+    /// Returns the number of the logical page, as observers get it, or `None` for [`Token::NONE`].
     #[inline]
     pub(super) fn subject(self) -> Option<u32> {
-        (self != Token::NONE).then(|| self.page())
+        (self != Token::NONE).then(|| self.page().0)
     }
 }
 
@@ -135,11 +140,11 @@ mod tests {
             Waiter::MapMiss,
         ];
         for waiter in waiters {
-            for page in [0, 1, (1 << 31) - 1] {
+            for page in [0, 1, (1 << 31) - 1].map(Lpn) {
                 let token = Token::new(waiter, page);
                 for token in [token, token.in_cells(), token.in_cells().behind_collection()] {
                     assert_eq!((token.waiter(), token.page()), (waiter, page));
-                    assert_ne!(token, Token::NONE, "{waiter:?} {page}");
+                    assert_ne!(token, Token::NONE, "{waiter:?} {page:?}");
                 }
                 assert!(!token.waits_for_cells() && token.in_cells().waits_for_cells());
                 assert!(!token.is_behind_collection());

@@ -1,5 +1,6 @@
 //! Addressing: how the bytes of requests lie in the drive's logical pages.
 
+use crate::ftl::Lpn;
 use assay_spec::{Bytes, Request};
 use std::ops::Range;
 
@@ -38,19 +39,19 @@ impl Addressing {
 
     /// Returns the page with the byte at `offset`.
     #[inline]
-    pub(super) fn page_at(&self, offset: Bytes) -> u32 {
-        (offset.0 >> self.page_bits) as u32
+    pub(super) fn page_at(&self, offset: Bytes) -> Lpn {
+        Lpn((offset.0 >> self.page_bits) as u32)
     }
 
     /// Returns the pages that `request` touches.
     #[inline]
-    pub(super) fn pages_of(&self, request: &Request) -> Range<u32> {
+    pub(super) fn pages_of(&self, request: &Request) -> Range<Lpn> {
         let end = Bytes(request.end().0 + self.page.0 - 1);
         self.page_at(request.offset)..self.page_at(end)
     }
 
     /// Returns the pages that `request` covers as a whole. The range may be empty or reversed.
-    pub(super) fn whole_pages_of(&self, request: &Request) -> Range<u32> {
+    pub(super) fn whole_pages_of(&self, request: &Request) -> Range<Lpn> {
         let first = Bytes(request.offset.0 + self.page.0 - 1);
         self.page_at(first)..self.page_at(request.end())
     }
@@ -63,18 +64,18 @@ impl Addressing {
 
     /// Returns the first byte of `page`.
     #[inline]
-    pub(super) fn start(&self, page: u32) -> Bytes {
+    pub(super) fn start(&self, page: Lpn) -> Bytes {
         Bytes(u64::from(page) << self.page_bits)
     }
 
     /// Returns the number of bytes of `page` that `request` covers.
-    pub(super) fn share(&self, request: &Request, page: u32) -> Bytes {
+    pub(super) fn share(&self, request: &Request, page: Lpn) -> Bytes {
         let start = self.start(page);
         (start + self.page).min(request.end()) - start.max(request.offset)
     }
 
     /// Returns the bytes of `page` that `request` covers, from the page's first byte on.
-    pub(super) fn part_of(&self, request: &Request, page: u32) -> Range<u32> {
+    pub(super) fn part_of(&self, request: &Request, page: Lpn) -> Range<u32> {
         let start = self.start(page);
         let first = request.offset.max(start) - start;
         (first.0 as u32)..(first + self.share(request, page)).0 as u32

@@ -1,5 +1,6 @@
 //! The write buffer: pages that the drive has accepted and that are not in the cells yet.
 
+use crate::ftl::Lpn;
 use assay_spec::Bytes;
 use assay_spec::device::{BufferSpec, ReadBuffered};
 use std::collections::VecDeque;
@@ -10,7 +11,7 @@ pub(super) struct StagedPage {
     /// The request that writes it. `None` if that has been answered, because another request can
     /// reuse its number.
     pub(super) request: Option<u32>,
-    pub(super) page: u32,
+    pub(super) page: Lpn,
     /// Whether the write covers only a part of the page.
     pub(super) is_part: bool,
 }
@@ -30,13 +31,13 @@ pub(super) struct WriteBuffer {
     /// The number of accepted pages that are not in the cells yet.
     unprogrammed: u64,
     /// Pages on their way to the cells, per plane, in write order.
-    planes: Vec<VecDeque<u32>>,
+    planes: Vec<VecDeque<Lpn>>,
     /// Partly written pages, the rest of which is being read from the flash.
-    merging: Vec<u32>,
+    merging: Vec<Lpn>,
     /// Pages of `merging` that have been trimmed meanwhile.
-    trimmed: Vec<u32>,
+    trimmed: Vec<Lpn>,
     /// (page, request): writes to merging pages that are answered when the page is in the cells.
-    joined: Vec<(u32, u32)>,
+    joined: Vec<(Lpn, u32)>,
 }
 
 impl WriteBuffer {
@@ -106,7 +107,7 @@ impl WriteBuffer {
 
     /// Notes that `page`, which has a reserved slot, goes to `plane`.
     #[inline]
-    pub(super) fn fill(&mut self, plane: u32, page: u32) {
+    pub(super) fn fill(&mut self, plane: u32, page: Lpn) {
         if self.slots.is_some() {
             self.planes[plane as usize].push_back(page);
         }
@@ -115,7 +116,7 @@ impl WriteBuffer {
     /// Frees the slot of `page`, which is in the cells of `plane`. Panics unless it is the first
     /// there: planes that program together end together, but each keeps its order.
     #[inline]
-    pub(super) fn release(&mut self, plane: u32, page: u32) {
+    pub(super) fn release(&mut self, plane: u32, page: Lpn) {
         self.unprogrammed -= 1;
         if self.slots.is_some() {
             let first = self.planes[plane as usize].pop_front();
@@ -129,20 +130,20 @@ impl WriteBuffer {
     }
 
     /// Notes that the rest of `page` is being read from the flash.
-    pub(super) fn begin_merge(&mut self, page: u32) {
+    pub(super) fn begin_merge(&mut self, page: Lpn) {
         if self.slots.is_some() {
             self.merging.push(page);
         }
     }
 
     /// Notes that the rest of `page` has been read.
-    pub(super) fn end_merge(&mut self, page: u32) {
+    pub(super) fn end_merge(&mut self, page: Lpn) {
         self.merging.retain(|p| *p != page);
     }
 
     /// Returns `true` if `page` is merging, and notes that it must be trimmed after the merge.
     #[inline]
-    pub(super) fn defer_trim(&mut self, page: u32) -> bool {
+    pub(super) fn defer_trim(&mut self, page: Lpn) -> bool {
         let is_merging = self.is_merging(page);
         if is_merging {
             self.trimmed.push(page);
@@ -152,39 +153,39 @@ impl WriteBuffer {
 
     /// Returns `true` if `page` must be trimmed after its merge, and clears that note.
     #[inline]
-    pub(super) fn take_deferred_trim(&mut self, page: u32) -> bool {
+    pub(super) fn take_deferred_trim(&mut self, page: Lpn) -> bool {
         let before = self.trimmed.len();
         self.trimmed.retain(|trimmed| *trimmed != page);
         self.trimmed.len() < before
     }
 
     /// Notes that `request`, which writes another part of merging `page`, waits for the program.
-    pub(super) fn join(&mut self, page: u32, request: u32) {
+    pub(super) fn join(&mut self, page: Lpn, request: u32) {
         self.joined.push((page, request));
     }
 
     /// Returns `true` if a joined request waits for `page`.
     #[inline]
-    pub(super) fn is_joined(&self, page: u32) -> bool {
+    pub(super) fn is_joined(&self, page: Lpn) -> bool {
         !self.joined.is_empty() && self.joined.iter().any(|(p, _)| *p == page)
     }
 
     /// Removes and returns a joined request that waits for `page`, which is in the cells now.
     #[inline]
-    pub(super) fn take_joined(&mut self, page: u32) -> Option<u32> {
+    pub(super) fn take_joined(&mut self, page: Lpn) -> Option<u32> {
         let index = self.joined.iter().position(|(p, _)| *p == page)?;
         Some(self.joined.swap_remove(index).1)
     }
 
     /// Returns `true` if the rest of `page` is being read from the flash.
     #[inline]
-    pub(super) fn is_merging(&self, page: u32) -> bool {
+    pub(super) fn is_merging(&self, page: Lpn) -> bool {
         !self.merging.is_empty() && self.merging.contains(&page)
     }
 
     /// Returns `true` if `page` is on its way to the cells of `plane`.
     #[inline]
-    pub(super) fn is_on_its_way(&self, plane: u32, page: u32) -> bool {
+    pub(super) fn is_on_its_way(&self, plane: u32, page: Lpn) -> bool {
         self.planes[plane as usize].contains(&page)
     }
 

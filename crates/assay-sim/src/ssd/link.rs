@@ -7,6 +7,7 @@ use super::addressing::Addressing;
 use super::requests::Requests;
 use super::slots::LINK;
 use crate::events::{Events, Queue};
+use crate::ftl::Lpn;
 use crate::waits::Waits;
 use assay_spec::device::LinkSpec;
 use assay_spec::{Bytes, Nanos, Op, Rate};
@@ -20,7 +21,7 @@ const FRAME: Bytes = Bytes(8 << 10);
 pub(super) struct LinkTransfer {
     /// The number of the request.
     pub(super) number: u32,
-    pub(super) page: u32,
+    pub(super) page: Lpn,
 }
 
 /// The host link and its queue of transfers.

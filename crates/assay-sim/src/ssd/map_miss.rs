@@ -6,6 +6,7 @@
 
 use super::buffer::StagedPage;
 use super::link::LinkTransfer;
+use crate::ftl::Lpn;
 use crate::nand::Token;
 use crate::waits::Waits;
 use assay_spec::Nanos;
@@ -21,12 +22,12 @@ pub(super) enum EntryUse {
     /// A write.
     Write(StagedPage),
     /// A trim of a page whose write waits.
-    Trim(u32),
+    Trim(Lpn),
 }
 
 impl EntryUse {
     /// Returns the page that is accessed.
-    pub(super) fn page(self) -> u32 {
+    pub(super) fn page(self) -> Lpn {
         match self {
             EntryUse::Read(transfer) => transfer.page,
             EntryUse::Write(staged) => staged.page,
@@ -50,7 +51,7 @@ pub(super) struct MapMisses {
     /// Whether mapping entries can be missing from memory.
     may_miss: bool,
     /// The accesses by the map page that is being read.
-    waiting: BTreeMap<u32, Vec<EntryUse>>,
+    waiting: BTreeMap<Lpn, Vec<EntryUse>>,
     /// The waits of host reads.
     waits: Waits,
 }
@@ -69,12 +70,12 @@ impl MapMisses {
     }
 
     /// Returns `true` if an access waits for `map_page`, which is being read then.
-    pub(super) fn is_being_read(&self, map_page: u32) -> bool {
+    pub(super) fn is_being_read(&self, map_page: Lpn) -> bool {
         self.waiting.contains_key(&map_page)
     }
 
     /// Adds an access that waits for `map_page`.
-    pub(super) fn push(&mut self, map_page: u32, entry_use: EntryUse, now: Nanos) {
+    pub(super) fn push(&mut self, map_page: Lpn, entry_use: EntryUse, now: Nanos) {
         self.waiting.entry(map_page).or_default().push(entry_use);
         if entry_use.is_read() {
             self.waits.begin(now);
@@ -88,7 +89,7 @@ impl MapMisses {
     }
 
     /// Removes and returns the accesses that waited for `map_page`, in order of arrival.
-    pub(super) fn take(&mut self, map_page: u32, now: Nanos) -> Vec<EntryUse> {
+    pub(super) fn take(&mut self, map_page: Lpn, now: Nanos) -> Vec<EntryUse> {
         let all = self.waiting.remove(&map_page).unwrap_or_default();
         all.iter().filter(|entry_use| entry_use.is_read()).for_each(|_| self.waits.end(now));
         all
@@ -101,7 +102,7 @@ impl MapMisses {
     }
 
     /// Returns `true` if a write of `page` waits for `map_page`, which has its mapping entry.
-    pub(super) fn has_write(&self, map_page: u32, page: u32) -> bool {
+    pub(super) fn has_write(&self, map_page: Lpn, page: Lpn) -> bool {
         let is_it =
             |entry_use: &EntryUse| matches!(entry_use, EntryUse::Write(s) if s.page == page);
         self.waiting.get(&map_page).is_some_and(|all| all.iter().any(is_it))

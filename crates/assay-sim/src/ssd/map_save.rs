@@ -6,6 +6,7 @@
 
 use super::buffer::StagedPage;
 use super::link::LinkTransfer;
+use crate::ftl::Lpn;
 use crate::waits::Waits;
 use assay_spec::Nanos;
 use std::collections::VecDeque;
@@ -18,12 +19,12 @@ pub(super) enum WaitsForMap {
     /// A read of a page that an operation in this queue writes or trims.
     Read(LinkTransfer),
     /// A trim: request number and pages.
-    Trim(u32, Range<u32>),
+    Trim(u32, Range<Lpn>),
 }
 
 impl WaitsForMap {
     /// Returns `true` if the operation changes the mapping of one of `pages`.
-    pub(super) fn is_in(&self, pages: &Range<u32>) -> bool {
+    pub(super) fn is_in(&self, pages: &Range<Lpn>) -> bool {
         match self {
             WaitsForMap::Page(staged) => pages.contains(&staged.page),
             WaitsForMap::Read(_) => false,
@@ -90,7 +91,7 @@ impl MapSave {
     }
 
     /// Returns the last operation of the queue that changes the mapping of one of `pages`.
-    pub(super) fn last_change(&self, pages: &Range<u32>) -> Option<&WaitsForMap> {
+    pub(super) fn last_change(&self, pages: &Range<Lpn>) -> Option<&WaitsForMap> {
         self.queue.iter().rfind(|operation| operation.is_in(pages))
     }
 

@@ -2,6 +2,7 @@
 //!
 //! *Hot path.* Each report costs one test of an option if there is no observer.
 
+use crate::ftl::Lpn;
 use crate::nand::{Nand, Observed};
 use crate::work::{Activity, Work};
 use assay_spec::{Nanos, Op, Request};
@@ -9,7 +10,7 @@ use assay_spec::{Nanos, Op, Request};
 /// Reports that the firmware has processed the command of `request`, which begins in page `first`,
 /// for `time` until now.
 #[inline]
-pub(super) fn report_command(nand: &mut Nand, request: &Request, first: u32, time: Nanos) {
+pub(super) fn report_command(nand: &mut Nand, request: &Request, first: Lpn, time: Nanos) {
     if nand.observer().is_some() {
         report(nand, Activity::Command, request, first, time);
     }
@@ -20,7 +21,7 @@ pub(super) fn report_command(nand: &mut Nand, request: &Request, first: u32, tim
 pub(super) fn report_transfer(
     nand: &mut Nand,
     request: &Request,
-    page: u32,
+    page: Lpn,
     time: impl FnOnce() -> Nanos,
 ) {
     if nand.observer().is_some() {
@@ -31,7 +32,7 @@ pub(super) fn report_transfer(
 }
 
 #[cold]
-fn report(nand: &mut Nand, activity: Activity, request: &Request, first: u32, time: Nanos) {
+fn report(nand: &mut Nand, activity: Activity, request: &Request, first: Lpn, time: Nanos) {
     let end = nand.now();
     let (tag, first) = (Some(request.tag), Some(u64::from(first)));
     let work = Work { activity, tag, first, start: end - time, end };
@@ -42,8 +43,8 @@ fn report(nand: &mut Nand, activity: Activity, request: &Request, first: u32, ti
 
 /// Reports that the next operations serve the writer of `page`, or with `None` background work.
 #[inline]
-pub(super) fn report_origin(nand: &mut Nand, page: Option<u32>) {
+pub(super) fn report_origin(nand: &mut Nand, page: Option<Lpn>) {
     if let Some(observer) = nand.observer() {
-        observer.observe(Observed::Resumes(page));
+        observer.observe(Observed::Resumes(page.map(|page| page.0)));
     }
 }

@@ -7,7 +7,7 @@ use super::map_miss::EntryUse;
 use super::map_save::WaitsForMap;
 use super::observe::report_origin;
 use super::read_ahead::{Hit, ReadAhead};
-use crate::ftl::Ftl;
+use crate::ftl::{Ftl, Lpn};
 use crate::nand::{Cause, Ppa, Token, Waiter};
 use assay_spec::Op;
 use std::ops::Range;
@@ -18,7 +18,7 @@ impl<F: Ftl> Ssd<F> {
         let flight = &self.requests[number];
         let (pages, empty) = (flight.pages.clone(), flight.left == 0);
         let streaming = self.readahead.as_mut().is_some_and(|r| r.note(&pages));
-        for page in pages.clone() {
+        for page in Lpn::iter(pages) {
             if self.waits_for_map(number, page) {
                 continue;
             }
@@ -43,7 +43,7 @@ impl<F: Ftl> Ssd<F> {
     /// Returns `true` if `page`, read by request `number`, was written or trimmed since the save
     /// began. The buffer serves it now, or the read waits until the map is saved.
     #[inline]
-    pub(super) fn waits_for_map(&mut self, number: u32, page: u32) -> bool {
+    pub(super) fn waits_for_map(&mut self, number: u32, page: Lpn) -> bool {
         !self.map_save.is_queue_empty() && self.waits_for_change(LinkTransfer { number, page })
     }
 
@@ -88,7 +88,7 @@ impl<F: Ftl> Ssd<F> {
 
     /// Returns `true` if the write buffer holds `page` and a read must be served from there.
     #[inline]
-    pub(super) fn is_buffered(&self, page: u32) -> bool {
+    pub(super) fn is_buffered(&self, page: Lpn) -> bool {
         if self.buffer.unprogrammed() == 0 {
             return false;
         }
@@ -109,7 +109,7 @@ impl<F: Ftl> Ssd<F> {
 
     /// Passes page `page`, read from the flash, to its waiter.
     #[inline(always)]
-    pub(super) fn on_page_read(&mut self, waiter: Waiter, page: u32) {
+    pub(super) fn on_page_read(&mut self, waiter: Waiter, page: Lpn) {
         match waiter {
             Waiter::Request(number) => match self.requests[number].request.op {
                 Op::Read => self.transfer(LinkTransfer { number, page }),
@@ -130,7 +130,7 @@ impl<F: Ftl> Ssd<F> {
 
     fn read_ahead(&mut self) {
         let Some(ahead) = &mut self.readahead else { return };
-        let follows = |page: u32| {
+        let follows = |page: Lpn| {
             let ppas = self.ftl.locate(page - 1).zip(self.ftl.locate(page));
             ppas.is_some_and(|(before, ppa)| self.nand.chips.geometry.follows(before, ppa))
         };
@@ -143,8 +143,10 @@ impl<F: Ftl> Ssd<F> {
             return;
         }
         for offset in 0..missing.end - missing.start {
-            let back = missing.end.wrapping_sub(offset + 1);
-            let page = if is_backward { back } else { missing.start + offset };
+            let page = match is_backward {
+                true => missing.end - (offset + 1),
+                false => missing.start + offset,
+            };
             let ppa = self.ftl.locate(page);
             let is_there = ppa.is_none_or(|ppa| self.nand.chips.is_buffered(ppa));
             let Some(ahead) = &mut self.readahead else { return };
@@ -157,10 +159,10 @@ impl<F: Ftl> Ssd<F> {
     }
 
     /// Returns `true` if newer data of one of `pages` has not been passed to the flash yet.
-    fn is_any_new(&self, pages: &Range<u32>) -> bool {
+    fn is_any_new(&self, pages: &Range<Lpn>) -> bool {
         let is_merging = |page| self.buffer.is_merging(page);
-        let is_new = |page: u32| is_merging(page) || self.has_waiting_write(page);
-        pages.clone().any(is_new)
+        let is_new = |page: Lpn| is_merging(page) || self.has_waiting_write(page);
+        Lpn::iter(pages.clone()).any(is_new)
     }
 
     /// Reads the page of `token` ahead once its mapping entry is in memory; it may have changed
@@ -199,7 +201,7 @@ impl<F: Ftl> Ssd<F> {
     }
 
     /// Continues the accesses that waited for `map_page`, which has been read.
-    pub(super) fn on_map_page_read(&mut self, map_page: u32) {
+    pub(super) fn on_map_page_read(&mut self, map_page: Lpn) {
         for entry_use in self.map_misses.take(map_page, self.nand.now()) {
             let page = entry_use.page();
             self.ftl.cache_entry(page);
@@ -218,7 +220,7 @@ impl<F: Ftl> Ssd<F> {
     }
 
     /// Returns `true` if a write of `page` waits for its mapping entry.
-    pub(super) fn has_waiting_write(&self, page: u32) -> bool {
+    pub(super) fn has_waiting_write(&self, page: Lpn) -> bool {
         !self.map_misses.is_empty()
             && self.ftl.map_page(page).is_some_and(|map| self.map_misses.has_write(map, page))
     }
@@ -226,14 +228,14 @@ impl<F: Ftl> Ssd<F> {
     /// Returns `true` if the data of `page` on flash has an uncorrectable error, or was made
     /// from a page that had one.
     #[inline]
-    pub(super) fn is_lost(&mut self, page: u32) -> bool {
+    pub(super) fn is_lost(&mut self, page: Lpn) -> bool {
         self.nand.has_ecc() && self.ftl.locate(page).is_some_and(|ppa| self.nand.chips.is_lost(ppa))
     }
 
     /// Notes that read `number` fails if the data of `page` on flash is lost. Called when the read
     /// takes the page.
     #[inline]
-    pub(super) fn note_if_lost(&mut self, number: u32, page: u32) {
+    pub(super) fn note_if_lost(&mut self, number: u32, page: Lpn) {
         if self.is_lost(page) {
             self.requests[number].is_lost = true;
         }

@@ -1,5 +1,6 @@
 //! Read-ahead: fetches pages before the host requests them, for sequential streams.
 
+use crate::ftl::Lpn;
 use crate::nand::Token;
 use assay_spec::Bytes;
 use assay_spec::device::{Direction, Reach, ReadAheadSpec};
@@ -19,39 +20,39 @@ pub(crate) struct ReadAhead {
     /// Number of the newest window; pages that arrive for a discarded window are ignored.
     epochs: u32,
     /// (epoch, page, request): requests that wait for pages on their way.
-    awaited: Vec<(u32, u32, u32)>,
+    awaited: Vec<(u32, Lpn, u32)>,
     /// Pages of the last request that were in its window, if its stream goes backwards.
-    asked: Vec<(u32, bool)>,
+    asked: Vec<(Lpn, bool)>,
 }
 
 /// A sequential stream.
 #[derive(Clone, Debug)]
 struct ReadStream {
     /// Pages of the last request, and the number of requests in sequence.
-    last: Range<u32>,
+    last: Range<Lpn>,
     run: u32,
     is_backward: bool,
     /// The first page of the window, or going backwards the one behind its first; whether each page
     /// from there on has arrived.
-    front: u32,
+    front: Lpn,
     there: VecDeque<bool>,
     epoch: u32,
     /// With [`Reach::Contiguous`]: every page between this one and where the stream is lies on
     /// flash behind the one before it. `None` if that is not known of any.
-    in_one_piece: Option<u32>,
+    in_one_piece: Option<Lpn>,
 }
 
 impl ReadStream {
     /// Returns the index of `page` in the window, or `None` if it is not there.
-    fn index(&self, page: u32) -> Option<usize> {
+    fn index(&self, page: Lpn) -> Option<usize> {
         let index = match self.is_backward {
-            true => self.front.checked_sub(page + 1)?,
-            false => page.checked_sub(self.front)?,
+            true => self.front.0.checked_sub(page.0 + 1)?,
+            false => page.0.checked_sub(self.front.0)?,
         };
         Some(index as usize).filter(|index| *index < self.there.len())
     }
 
-    fn goes_on_with(&self, pages: &Range<u32>) -> bool {
+    fn goes_on_with(&self, pages: &Range<Lpn>) -> bool {
         match self.is_backward {
             true => pages.end == self.last.start,
             false => pages.start == self.last.end,
@@ -78,10 +79,10 @@ pub(crate) enum Hit {
 impl ReadAhead {
     pub(crate) fn new(spec: ReadAheadSpec, page: Bytes) -> Self {
         let stream = |index| ReadStream {
-            last: u32::MAX..u32::MAX,
+            last: Lpn(u32::MAX)..Lpn(u32::MAX),
             run: 0,
             is_backward: false,
-            front: 0,
+            front: Lpn(0),
             there: VecDeque::new(),
             epoch: index,
             in_one_piece: None,
@@ -99,7 +100,7 @@ impl ReadAhead {
     }
 
     /// Notes a read request; returns `true` if its stream has reached `trigger` requests.
-    pub(crate) fn note(&mut self, pages: &Range<u32>) -> bool {
+    pub(crate) fn note(&mut self, pages: &Range<Lpn>) -> bool {
         let place = self.place(pages);
         let last = self.streams.len() - 1;
         self.streams[place..].rotate_left(1);
@@ -121,7 +122,7 @@ impl ReadAhead {
             while stream.front > pages.start
                 && let Some(there) = stream.there.pop_front()
             {
-                stream.front -= 1;
+                stream.front = stream.front - 1;
                 self.asked.push((stream.front, there));
             }
         }
@@ -129,7 +130,7 @@ impl ReadAhead {
     }
 
     /// Returns the index of the stream that a request continues or replaces.
-    fn place(&self, pages: &Range<u32>) -> usize {
+    fn place(&self, pages: &Range<Lpn>) -> usize {
         let goes_on = self.streams.iter().position(|s| s.goes_on_with(pages));
         let turns = |s: &ReadStream| s.run == 1 && !s.is_backward && pages.end == s.last.start;
         let both = self.direction == Direction::Both;
@@ -137,7 +138,7 @@ impl ReadAhead {
     }
 
     /// Takes `page` for `request`; the window drops it and the pages before it.
-    pub(crate) fn take(&mut self, page: u32, request: u32) -> Hit {
+    pub(crate) fn take(&mut self, page: Lpn, request: u32) -> Hit {
         let Some((there, epoch)) = self.take_out(page) else { return Hit::Miss };
         if there {
             return Hit::There;
@@ -147,7 +148,7 @@ impl ReadAhead {
     }
 
     /// Removes `page`; returns whether it has arrived and the epoch of its window.
-    fn take_out(&mut self, page: u32) -> Option<(bool, u32)> {
+    fn take_out(&mut self, page: Lpn) -> Option<(bool, u32)> {
         if let Some(index) = self.asked.iter().position(|(asked, _)| *asked == page) {
             return Some((self.asked.swap_remove(index).1, self.streams.last()?.epoch));
         }
@@ -162,25 +163,26 @@ impl ReadAhead {
 
     /// Whether the window from the last request on may be fetched; `follows` tells of a page
     /// whether it lies on flash behind the one before it.
-    pub(crate) fn may_go_on(&mut self, logical: u32, follows: impl Fn(u32) -> bool) -> bool {
+    pub(crate) fn may_go_on(&mut self, logical: u32, follows: impl Fn(Lpn) -> bool) -> bool {
         let Some(stream) = self.streams.last_mut().filter(|_| self.reach == Reach::Contiguous)
         else {
             return true;
         };
         if stream.is_backward {
-            let (from, end) = (stream.last.start, stream.last.start.saturating_sub(self.window));
+            let from = stream.last.start;
+            let end = Lpn(from.0.saturating_sub(self.window));
             let mut known = stream.in_one_piece.map_or(from, |known| known.min(from));
             while known > end && follows(known) {
-                known -= 1;
+                known = known - 1;
             }
             stream.in_one_piece = Some(known);
             return known <= end;
         }
         let from = stream.last.end;
-        let end = from.saturating_add(self.window).min(logical);
+        let end = Lpn(from.0.saturating_add(self.window).min(logical));
         let mut known = stream.in_one_piece.map_or(from, |known| known.max(from));
         while known < end && follows(known) {
-            known += 1;
+            known = known + 1;
         }
         stream.in_one_piece = Some(known);
         known >= end
@@ -188,25 +190,25 @@ impl ReadAhead {
 
     /// The pages to fetch so that the window from the last request on is on its way, up to the
     /// drive's end; and whether the highest comes first.
-    pub(crate) fn missing(&mut self, logical: u32) -> (Range<u32>, bool) {
+    pub(crate) fn missing(&mut self, logical: u32) -> (Range<Lpn>, bool) {
         let window = self.window;
-        let Some(stream) = self.streams.last_mut() else { return (0..0, false) };
+        let Some(stream) = self.streams.last_mut() else { return (Lpn(0)..Lpn(0), false) };
         let count = stream.there.len() as u32;
         if stream.is_backward {
             let from = stream.last.start;
             stream.front = if count == 0 { from } else { stream.front };
             let have = stream.front - count;
-            return (from.saturating_sub(window).min(have)..have, true);
+            return (Lpn(from.0.saturating_sub(window)).min(have)..have, true);
         }
         let from = stream.last.end;
         stream.front = if count == 0 { from } else { stream.front };
         let have = stream.front + count;
-        (have..from.saturating_add(window).min(logical).max(have), false)
+        (have..Lpn(from.0.saturating_add(window).min(logical)).max(have), false)
     }
 
     /// A page of `missing` was asked for, or is there at once; returns the epoch to name when it
     /// arrives.
-    pub(crate) fn put(&mut self, page: u32, is_there: bool) -> u32 {
+    pub(crate) fn put(&mut self, page: Lpn, is_there: bool) -> u32 {
         let stream = self.streams.last_mut().expect("there is a stream");
         stream.there.push_back(is_there);
         let index = stream.there.len() - 1;
@@ -215,7 +217,7 @@ impl ReadAhead {
     }
 
     /// Notes that a page has arrived; returns the request that waits for it, if any.
-    pub(crate) fn arrived(&mut self, page: u32, epoch: u32) -> Option<u32> {
+    pub(crate) fn arrived(&mut self, page: Lpn, epoch: u32) -> Option<u32> {
         let waits = self.awaited.iter().position(|(e, p, _)| (*e, *p) == (epoch, page));
         if let Some(index) = waits {
             return Some(self.awaited.swap_remove(index).2);
@@ -227,7 +229,7 @@ impl ReadAhead {
     }
 
     /// Discards the windows that hold `page`, because a write makes their data stale.
-    pub(crate) fn written(&mut self, page: u32) {
+    pub(crate) fn written(&mut self, page: Lpn) {
         for stream in self.streams.iter_mut().filter(|s| s.index(page).is_some()) {
             stream.forget(&mut self.epochs);
         }
@@ -252,15 +254,17 @@ mod tests {
 
     /// Notes a one-page read and fetches what is missing.
     fn read(a: &mut ReadAhead, page: u32) -> (Hit, Range<u32>, u32) {
+        let page = Lpn(page);
         let streaming = a.note(&(page..page + 1));
         let hit = a.take(page, 7);
-        let (missing, is_backward) = if streaming { a.missing(100) } else { (0..0, false) };
-        let mut pages: Vec<u32> = missing.clone().collect();
+        let none = Lpn(0)..Lpn(0);
+        let (missing, is_backward) = if streaming { a.missing(100) } else { (none, false) };
+        let mut pages: Vec<Lpn> = Lpn::iter(missing.clone()).collect();
         if is_backward {
             pages.reverse();
         }
         let epoch = pages.into_iter().map(|p| a.put(p, false)).last().unwrap_or(a.epochs);
-        (hit, missing, epoch)
+        (hit, missing.start.0..missing.end.0, epoch)
     }
 
     #[test]
@@ -269,10 +273,10 @@ mod tests {
         assert_eq!((read(&mut a, 10).1, read(&mut a, 11).1), (0..0, 0..0));
         let (hit, missing, epoch) = read(&mut a, 12);
         assert_eq!((hit, missing), (Hit::Miss, 13..17));
-        assert_eq!(a.arrived(13, epoch), None);
+        assert_eq!(a.arrived(Lpn(13), epoch), None);
         assert_eq!(read(&mut a, 13).0, Hit::There);
         assert_eq!(read(&mut a, 14).0, Hit::OnItsWay);
-        assert_eq!(a.arrived(14, epoch), Some(7));
+        assert_eq!(a.arrived(Lpn(14), epoch), Some(7));
     }
 
     #[test]
@@ -281,14 +285,14 @@ mod tests {
         let epoch = (10..13).map(|p| read(&mut a, p).2).last().expect("reads");
         assert_eq!(read(&mut a, 13).0, Hit::OnItsWay);
         assert_eq!(read(&mut a, 50).0, Hit::Miss);
-        assert_eq!(a.arrived(13, epoch), Some(7), "the request still gets its page");
+        assert_eq!(a.arrived(Lpn(13), epoch), Some(7), "the request still gets its page");
         let mut a = ahead();
         for page in 10..13 {
             read(&mut a, page);
         }
-        a.written(17);
+        a.written(Lpn(17));
         assert_eq!(read(&mut a, 13).0, Hit::OnItsWay, "beyond the window");
-        a.written(15);
+        a.written(Lpn(15));
         assert_eq!(read(&mut a, 14).0, Hit::Miss, "inside");
     }
 
@@ -298,8 +302,8 @@ mod tests {
         let mut a = ReadAhead::new(spec, Bytes(4096));
         // Page 20 lies elsewhere: whatever would reach it is left alone.
         let may = |a: &mut ReadAhead, from: u32| {
-            a.note(&(from - 1..from));
-            a.may_go_on(100, |page| page != 20)
+            a.note(&(Lpn(from - 1)..Lpn(from)));
+            a.may_go_on(100, |page| page != Lpn(20))
         };
         assert!(may(&mut a, 16), "16 to 19 are one piece");
         assert!(!may(&mut a, 17) && !may(&mut a, 20));
@@ -321,7 +325,7 @@ mod tests {
             // Everything arrives at once.
             let mut one = |page| {
                 let (hit, missing, epoch) = read(&mut a, page);
-                missing.for_each(|page| assert_eq!(a.arrived(page, epoch), None));
+                missing.for_each(|page| assert_eq!(a.arrived(Lpn(page), epoch), None));
                 hit
             };
             (0..5).flat_map(|step| places.iter().map(move |p| p + step)).map(&mut one).collect()
@@ -348,7 +352,7 @@ mod tests {
         for page in [10, 11, 12, 50, 51, 52, 13] {
             read(&mut a, page);
         }
-        a.written(54);
+        a.written(Lpn(54));
         assert_eq!((read(&mut a, 14).0, read(&mut a, 53).0), (Hit::OnItsWay, Hit::Miss));
     }
 
@@ -359,15 +363,15 @@ mod tests {
         assert_eq!((read(&mut a, 30).1, read(&mut a, 29).1), (0..0, 0..0));
         let (hit, missing, epoch) = read(&mut a, 28);
         assert_eq!((hit, missing), (Hit::Miss, 24..28), "the third request");
-        assert_eq!(a.arrived(27, epoch), None);
+        assert_eq!(a.arrived(Lpn(27), epoch), None);
         assert_eq!(read(&mut a, 27).0, Hit::There);
         assert_eq!(read(&mut a, 26).0, Hit::OnItsWay);
-        assert_eq!(a.arrived(26, epoch), Some(7));
+        assert_eq!(a.arrived(Lpn(26), epoch), Some(7));
         // Two pages at once, of which the lower comes first.
-        a.arrived(24, epoch);
-        assert!(a.note(&(24..26)));
-        assert_eq!((a.take(24, 8), a.take(25, 8)), (Hit::There, Hit::OnItsWay));
-        assert_eq!(a.missing(100), (20..22, true), "22 and 23 are on their way");
+        a.arrived(Lpn(24), epoch);
+        assert!(a.note(&(Lpn(24)..Lpn(26))));
+        assert_eq!((a.take(Lpn(24), 8), a.take(Lpn(25), 8)), (Hit::There, Hit::OnItsWay));
+        assert_eq!(a.missing(100), (Lpn(20)..Lpn(22), true), "22 and 23 are on their way");
         // It ends at the drive's beginning, and a read forwards is another stream.
         let mut a = ReadAhead::new(both, Bytes(4096));
         let last = [4, 3, 2].map(|page| read(&mut a, page).1);
@@ -388,11 +392,11 @@ mod tests {
             ..SPEC
         };
         let mut a = ReadAhead::new(spec, Bytes(4096));
-        a.note(&(31..32));
+        a.note(&(Lpn(31)..Lpn(32)));
         // Page 20 does not lie behind 19: the two are never fetched together.
         let mut may = |from: u32| {
-            a.note(&(from..from + 1));
-            a.may_go_on(100, |page| page != 20)
+            a.note(&(Lpn(from)..Lpn(from + 1)));
+            a.may_go_on(100, |page| page != Lpn(20))
         };
         let may: Vec<u32> = (0..31).rev().filter(|from| may(*from)).collect();
         let expected: Vec<u32> = (0..31).rev().filter(|from| !(20..24).contains(from)).collect();

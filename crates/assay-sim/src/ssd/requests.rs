@@ -1,5 +1,6 @@
 //! The requests in flight.
 
+use crate::ftl::Lpn;
 use assay_spec::{Bytes, Completion, Nanos, Op, Request};
 use std::ops::{Index, IndexMut, Range};
 
@@ -13,9 +14,9 @@ pub(super) const EIO: i32 = 5;
 pub(super) struct InFlight {
     pub(super) request: Request,
     /// The logical pages that the request touches.
-    pub(super) pages: Range<u32>,
+    pub(super) pages: Range<Lpn>,
     /// For a write: the next page to fetch from the host.
-    pub(super) next: u32,
+    pub(super) next: Lpn,
     /// The number of pages that are not done from the host's point of view.
     pub(super) left: u32,
     /// Whether the request covers whole pages only.
@@ -43,7 +44,7 @@ impl Requests {
 
     /// Adds `request`, which touches `pages`, and returns its number.
     #[inline]
-    pub(super) fn add(&mut self, request: Request, pages: Range<u32>, whole: bool) -> u32 {
+    pub(super) fn add(&mut self, request: Request, pages: Range<Lpn>, whole: bool) -> u32 {
         let number = match self.free.pop() {
             Some(number) => number,
             None => self.add_slot(),
@@ -68,8 +69,8 @@ impl Requests {
     fn add_slot(&mut self) -> u32 {
         let request =
             Request { tag: 0, op: Op::Read, offset: Bytes::ZERO, length: Bytes::ZERO, fua: false };
-        let none = InFlight { request, pages: 0..0, next: 0, left: 0, whole: true, is_lost: false };
-        self.slots.push(none);
+        let (pages, next) = (Lpn(0)..Lpn(0), Lpn(0));
+        self.slots.push(InFlight { request, pages, next, left: 0, whole: true, is_lost: false });
         self.slots.len() as u32 - 1
     }
 

@@ -8,7 +8,7 @@ use super::map_save::WaitsForMap;
 use super::observe::report_origin;
 use super::requests::EROFS;
 use super::write_back_cache::WriteBackCache;
-use crate::ftl::Ftl;
+use crate::ftl::{Ftl, Lpn};
 use crate::nand::{Cause, FlashEvent, Observed, Token, Waiter};
 use assay_spec::{Nanos, Op};
 
@@ -40,7 +40,7 @@ impl<F: Ftl> Ssd<F> {
             if begins && self.refuse_if_worn_out(number) {
                 continue;
             }
-            for page in next..end {
+            for page in Lpn::iter(next..end) {
                 if self.cache.as_mut().is_some_and(|cache| cache.expect_data(page)) {
                     self.fetch_from_host(LinkTransfer { number, page });
                     continue;
@@ -177,7 +177,7 @@ impl<F: Ftl> Ssd<F> {
     }
 
     /// Issues the program of a whole page.
-    pub(super) fn write(&mut self, request: Option<u32>, page: u32) {
+    pub(super) fn write(&mut self, request: Option<u32>, page: Lpn) {
         let run = match request {
             None => self.cache.as_ref().map_or(page..page + 1, |cache| cache.run_of(page)),
             Some(number) => self.requests[number].pages.clone(),
@@ -252,7 +252,7 @@ impl<F: Ftl> Ssd<F> {
     }
 
     /// Writes `page`, which a write covers in part. The rest has been read from the flash.
-    pub(super) fn on_rest_read(&mut self, request: Option<u32>, page: u32) {
+    pub(super) fn on_rest_read(&mut self, request: Option<u32>, page: Lpn) {
         self.buffer.end_merge(page);
         report_origin(&mut self.nand, Some(page));
         let is_lost = self.is_lost(page);
@@ -300,7 +300,7 @@ impl<F: Ftl> Ssd<F> {
         // Only pages covered as a whole lose their content.
         let request = self.requests[number].request;
         let pages = self.addressing.whole_pages_of(&request);
-        for page in pages.clone() {
+        for page in Lpn::iter(pages.clone()) {
             match self.has_waiting_write(page) {
                 true => _ = self.must_read_entry(EntryUse::Trim(page)),
                 false => self.trim_page(page),
@@ -315,13 +315,13 @@ impl<F: Ftl> Ssd<F> {
 
     /// Trims `page`; after its merge, if it is merging.
     #[inline]
-    pub(super) fn trim_page(&mut self, page: u32) {
+    pub(super) fn trim_page(&mut self, page: Lpn) {
         if self.buffer.defer_trim(page) {
             return;
         }
         self.ftl.trim(page);
         if let Some(observer) = self.nand.observer() {
-            observer.observe(Observed::Trimmed(page));
+            observer.observe(Observed::Trimmed(page.0));
         }
     }
 

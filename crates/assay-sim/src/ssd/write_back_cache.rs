@@ -9,6 +9,7 @@
 //! expected by a dirty page.
 
 use super::buffer::StagedPage;
+use crate::ftl::Lpn;
 use assay_spec::device::LazySpec;
 use assay_spec::{Bytes, Nanos};
 use std::collections::BTreeMap;
@@ -51,15 +52,16 @@ pub(super) struct WriteBackCache {
     high: usize,
     low: usize,
     idle: Option<Nanos>,
+    /// The number of bytes of a page.
     page: u32,
-    pages: BTreeMap<u32, DirtyPage>,
+    pages: BTreeMap<Lpn, DirtyPage>,
     /// Dirty pages by age.
-    order: BTreeMap<u64, u32>,
+    order: BTreeMap<u64, Lpn>,
     writes: u64,
     /// Number of dirty pages at which the flush under way ends.
     evict_target: Option<usize>,
     /// Consecutive pages that go to the flash one after the other.
-    run: Range<u32>,
+    run: Range<Lpn>,
 }
 
 impl WriteBackCache {
@@ -76,7 +78,7 @@ impl WriteBackCache {
             order: BTreeMap::new(),
             writes: 0,
             evict_target: None,
-            run: 0..0,
+            run: Lpn(0)..Lpn(0),
         }
     }
 
@@ -87,7 +89,7 @@ impl WriteBackCache {
 
     /// Notes that write data of `page` is fetched; returns `true` if it needs no slot.
     #[inline]
-    pub(super) fn expect_data(&mut self, page: u32) -> bool {
+    pub(super) fn expect_data(&mut self, page: Lpn) -> bool {
         let Some(waiting) = self.pages.get_mut(&page) else { return false };
         waiting.expected += 1;
         self.touch(page);
@@ -95,7 +97,7 @@ impl WriteBackCache {
     }
 
     /// Makes `page` the newest.
-    fn touch(&mut self, page: u32) {
+    fn touch(&mut self, page: Lpn) {
         self.writes += 1;
         let Some(waiting) = self.pages.get_mut(&page) else { return };
         self.order.remove(&waiting.age);
@@ -105,7 +107,7 @@ impl WriteBackCache {
 
     /// Adds a part of `page`; returns `true` if the slot reserved for it is not needed. With
     /// `is_flushing` all pages must go to the flash then.
-    pub(super) fn put(&mut self, page: u32, part: Range<u32>, is_flushing: bool) -> bool {
+    pub(super) fn put(&mut self, page: Lpn, part: Range<u32>, is_flushing: bool) -> bool {
         let is_new = !self.pages.contains_key(&page);
         let waiting = self.pages.entry(page).or_default();
         waiting.add(part);
@@ -127,13 +129,13 @@ impl WriteBackCache {
     }
 
     /// Returns `true` if one of `pages` is dirty.
-    pub(super) fn is_any_in(&self, pages: &Range<u32>) -> bool {
+    pub(super) fn is_any_in(&self, pages: &Range<Lpn>) -> bool {
         self.pages.range(pages.clone()).next().is_some()
     }
 
     /// Returns `true` if all of `part` of `page` is dirty.
     #[inline]
-    pub(super) fn has(&self, page: u32, part: &Range<u32>) -> bool {
+    pub(super) fn has(&self, page: Lpn, part: &Range<u32>) -> bool {
         self.pages.get(&page).is_some_and(|waiting| waiting.has(part))
     }
 
@@ -148,8 +150,8 @@ impl WriteBackCache {
         if !self.run.contains(&page) {
             // Consecutive pages that will go one after the other.
             let most = self.pages.len() - evict_target;
-            let next = self.order.values().take(most).zip(page + 1..);
-            let follows = |(next, wanted): &(&u32, u32)| {
+            let next = self.order.values().take(most).zip((page.0 + 1..).map(Lpn));
+            let follows = |(next, wanted): &(&Lpn, Lpn)| {
                 !is_part && **next == *wanted && self.may_follow(*wanted)
             };
             self.run = page..page + 1 + next.take_while(follows).count() as u32;
@@ -159,11 +161,11 @@ impl WriteBackCache {
 
     /// Ends the run of consecutive pages: pages that are merged first go later and alone.
     pub(super) fn end_run(&mut self) {
-        self.run = 0..0;
+        self.run = Lpn(0)..Lpn(0);
     }
 
     /// Returns the consecutive pages with which `page` goes from the cache to the flash.
-    pub(super) fn run_of(&self, page: u32) -> Range<u32> {
+    pub(super) fn run_of(&self, page: Lpn) -> Range<Lpn> {
         match self.run.contains(&page) {
             true => self.run.clone(),
             false => page..page + 1,
@@ -171,8 +173,8 @@ impl WriteBackCache {
     }
 
     /// Removes the oldest page that is not expected; returns it and whether it is only a part.
-    fn take(&mut self) -> Option<(u32, bool)> {
-        let may_go = |page: &&u32| self.pages.get(page).is_some_and(|w| w.expected == 0);
+    fn take(&mut self) -> Option<(Lpn, bool)> {
+        let may_go = |page: &&Lpn| self.pages.get(page).is_some_and(|w| w.expected == 0);
         let page = *self.order.values().find(may_go)?;
         let waiting = self.pages.remove(&page)?;
         self.order.remove(&waiting.age);
@@ -180,21 +182,21 @@ impl WriteBackCache {
     }
 
     /// Returns `true` if `page` is dirty as a whole and not expected.
-    fn may_follow(&self, page: u32) -> bool {
+    fn may_follow(&self, page: Lpn) -> bool {
         self.pages.get(&page).is_some_and(|w| w.expected == 0 && w.has(&(0..self.page)))
     }
 
     /// Drops the data of trimmed `pages`; returns the number of slots that this frees.
-    pub(super) fn trim(&mut self, pages: Range<u32>) -> usize {
+    pub(super) fn trim(&mut self, pages: Range<Lpn>) -> usize {
         if pages.is_empty() {
             return 0;
         }
-        let dirty: Vec<u32> = self.pages.range(pages).map(|(page, _)| *page).collect();
+        let dirty: Vec<Lpn> = self.pages.range(pages).map(|(page, _)| *page).collect();
         dirty.into_iter().filter(|page| self.drop_page(*page)).count()
     }
 
     /// Drops the data of `page`; returns `true` if that frees its slot.
-    fn drop_page(&mut self, page: u32) -> bool {
+    fn drop_page(&mut self, page: Lpn) -> bool {
         let Some(waiting) = self.pages.get_mut(&page) else { return false };
         if waiting.expected > 0 {
             waiting.parts.clear();
@@ -211,7 +213,7 @@ impl WriteBackCache {
     pub(super) fn check(&self, slots: u64, is_map_saved: bool) {
         assert!(self.pages.len() as u64 <= slots, "what waits has a slot");
         assert!(self.pages.len() < self.high || is_map_saved || self.evict_target.is_some());
-        let of = |(age, page): (&u64, &u32)| self.pages.get(page).map(|w| w.age) == Some(*age);
+        let of = |(age, page): (&u64, &Lpn)| self.pages.get(page).map(|w| w.age) == Some(*age);
         assert!(self.order.len() == self.pages.len() && self.order.iter().all(of), "by age");
     }
 }

@@ -5,6 +5,7 @@
 //! the rest of its program, the one that wrote the page. Steps of one kind and cause on one page
 //! come in the order of their commands.
 
+use crate::ftl::Lpn;
 use crate::nand::{Cause, FlashCommand, Step};
 use crate::work::Activity;
 use std::collections::{BTreeMap, VecDeque};
@@ -13,7 +14,7 @@ use std::collections::{BTreeMap, VecDeque};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Owner {
     pub request: Option<u32>,
-    pub page: Option<u32>,
+    pub page: Option<Lpn>,
 }
 
 /// A kind of step, a cause and a physical page.
@@ -42,7 +43,7 @@ impl Owners {
 
     /// Notes that commands for the request that wrote logical page `page` follow, or, with `None`,
     /// commands for no request.
-    pub(super) fn resumes(&mut self, page: Option<u32>) {
+    pub(super) fn resumes(&mut self, page: Option<Lpn>) {
         self.now = self.writer(page.map(u64::from));
     }
 
@@ -57,10 +58,12 @@ impl Owners {
         let owner = |page| Owner { request, page };
         let steps: &[(Step, u32, Owner)] = match *command {
             FlashCommand::Read { page, subject } => {
-                &[(Step::Sense, page, owner(subject)), (Step::TransferOut, page, owner(subject))]
+                let owner = owner(subject.map(Lpn));
+                &[(Step::Sense, page, owner), (Step::TransferOut, page, owner)]
             }
             FlashCommand::Program { page, subject } => {
-                &[(Step::TransferIn, page, owner(subject)), (Step::Program, page, owner(subject))]
+                let owner = owner(subject.map(Lpn));
+                &[(Step::TransferIn, page, owner), (Step::Program, page, owner)]
             }
             FlashCommand::Copy { from, to } => {
                 // With copy-back the page is sensed without a read command.

@@ -99,8 +99,8 @@ impl Hybrid {
         };
         self.copy(nand, superblock, block, 0..before);
         let width = self.shape.width;
-        let first = superblock * self.shape.pages();
-        let copied = |offset: u32| offset < before && self.written[(first + offset) as usize];
+        let first = Lpn(superblock * self.shape.pages());
+        let copied = |offset: u32| offset < before && self.written[(first + offset).index()];
         let index = |offset: u32| if copied(offset) { (offset / width) as u16 } else { NOT_HERE };
         let next = (0..width).map(|plane| (before + width - 1 - plane) / width);
         self.opened += 1;
@@ -168,14 +168,14 @@ impl Hybrid {
     pub(super) fn write_to_log(
         &mut self,
         nand: &mut Nand,
-        page: u32,
-        run: &Range<u32>,
+        page: Lpn,
+        run: &Range<Lpn>,
         token: Token,
     ) -> u32 {
         let place = self.shape.place(page);
         if self.shared.is_some() {
             let ppa = self.append_to_shared(nand, page);
-            self.written[page as usize] = true;
+            self.written[page.index()] = true;
             nand.program_after(ppa, Cause::Host, token, &[]);
             return ppa.plane;
         }
@@ -186,7 +186,7 @@ impl Hybrid {
         };
         let reads = self.read_unit(nand, &rest);
         let ppa = self.append(log, place);
-        self.written[page as usize] = true;
+        self.written[page.index()] = true;
         // No register is free to hold the data while the unit is read.
         let token = if reads.is_empty() { token } else { token.in_cells() };
         let program = nand.program_after(ppa, Cause::Host, token, &reads);
@@ -198,20 +198,21 @@ impl Hybrid {
     }
 
     /// Returns the pages of the unit of `page`.
-    fn unit_of(&self, page: u32) -> Range<u32> {
-        let first = page - page % self.policy.unit;
-        first..(first + self.policy.unit).min(self.written.len() as u32)
+    fn unit_of(&self, page: Lpn) -> Range<Lpn> {
+        let first = page - page.0 % self.policy.unit;
+        first..(first + self.policy.unit).min(Lpn(self.written.len() as u32))
     }
 
     /// Returns the written pages of the unit of `page` outside `run`, with their places.
-    fn rest_of_unit(&self, page: u32, run: &Range<u32>) -> Vec<(u32, Ppa)> {
-        let others = self.unit_of(page).filter(|p| !run.contains(p) && self.written[*p as usize]);
+    fn rest_of_unit(&self, page: Lpn, run: &Range<Lpn>) -> Vec<(Lpn, Ppa)> {
+        let is_left_out = |page: &Lpn| !run.contains(page) && self.written[page.index()];
+        let others = Lpn::iter(self.unit_of(page)).filter(is_left_out);
         others.filter_map(|p| Some((p, self.at_rest(p)?))).collect()
     }
 
     /// Queues the reads of the rest of a unit. Returns those to wait for: after them all of it is
     /// there.
-    fn read_unit(&self, nand: &mut Nand, rest: &[(u32, Ppa)]) -> Vec<u32> {
+    fn read_unit(&self, nand: &mut Nand, rest: &[(Lpn, Ppa)]) -> Vec<u32> {
         let mut reads = Vec::new();
         for (_, from) in rest {
             reads = match (self.policy.unit_reads, reads.as_slice()) {
@@ -229,7 +230,7 @@ impl Hybrid {
 
     /// Takes the next place of `page` in the shared logs, and returns it. Opens a log if all are
     /// full.
-    fn append_to_shared(&mut self, nand: &mut Nand, page: u32) -> Ppa {
+    fn append_to_shared(&mut self, nand: &mut Nand, page: Lpn) -> Ppa {
         let place = self.shape.place(page);
         let group = place.superblock % self.shape.groups;
         let offset = (place.offset % self.shape.width) as usize;

@@ -33,7 +33,7 @@ mod superblocks;
 mod tests;
 
 use super::wear::Endurance;
-use super::{Ftl, NONE};
+use super::{Ftl, Lpn, NONE};
 use crate::ftl::{Census, Deferred, MapCache, MapWrites, Recover, Trim};
 use crate::nand::{Cause, Flash, Nand, Ppa, Token};
 use assay_spec::device::{EnduranceSpec, HybridSpec, Logs, NandSpec};
@@ -194,15 +194,15 @@ impl Hybrid {
     }
 
     /// Returns where the newest copy of a page is that holds data and is not in the stream.
-    fn at_rest(&self, page: u32) -> Option<Ppa> {
-        if !self.written[page as usize] {
+    fn at_rest(&self, page: Lpn) -> Option<Ppa> {
+        if !self.written[page.index()] {
             return None;
         }
         self.at_rest_or_trimmed(page)
     }
 
     /// Does as [`Hybrid::at_rest`], but also for a trimmed page, which is copied along.
-    fn at_rest_or_trimmed(&self, page: u32) -> Option<Ppa> {
+    fn at_rest_or_trimmed(&self, page: Lpn) -> Option<Ppa> {
         let place = self.shape.place(page);
         if let Some(physical) = self.shared.as_ref().and_then(|shared| shared.newest(page)) {
             return Some(self.shape.ppa(physical));
@@ -222,9 +222,9 @@ impl Hybrid {
         if !self.copies {
             return;
         }
-        let first = superblock * self.shape.pages();
-        let last = self.written.len() as u32;
-        for offset in offsets.filter(|offset| first + offset < last) {
+        let first = Lpn(superblock * self.shape.pages());
+        let end = Lpn(self.written.len() as u32);
+        for offset in offsets.filter(|offset| first + *offset < end) {
             let place = PagePlace { superblock, offset };
             let page = first + offset;
             let is_kept = self.shared.as_ref().is_some_and(|shared| shared.has_copy(page));
@@ -252,15 +252,15 @@ impl Hybrid {
         }
         old.iter().for_each(|old| self.give_back(superblock, *old));
         if let Some(shared) = &mut self.shared {
-            let pages = superblock * self.shape.pages()..(superblock + 1) * self.shape.pages();
-            let pages = pages.start..pages.end.min(self.written.len() as u32);
-            pages.for_each(|page| shared.supersede(page));
+            let first = Lpn(superblock * self.shape.pages());
+            let end = (first + self.shape.pages()).min(Lpn(self.written.len() as u32));
+            Lpn::iter(first..end).for_each(|page| shared.supersede(page));
         }
     }
 }
 
 impl Ftl for Hybrid {
-    fn read(&mut self, nand: &mut Nand, page: u32, cause: Cause, token: Token) -> bool {
+    fn read(&mut self, nand: &mut Nand, page: Lpn, cause: Cause, token: Token) -> bool {
         let Some(ppa) = self.locate(page) else { return false };
         // The read needs the registers, which hold pages that are not programmed yet: it releases
         // them and waits until they are in the cells.
@@ -273,7 +273,7 @@ impl Ftl for Hybrid {
         true
     }
 
-    fn write(&mut self, nand: &mut Nand, page: u32, run: &Range<u32>, token: Token) -> u32 {
+    fn write(&mut self, nand: &mut Nand, page: Lpn, run: &Range<Lpn>, token: Token) -> u32 {
         let place = self.shape.place(page);
         let stream = self.stream.filter(|s| s.superblock == place.superblock);
         let continues = stream.is_some_and(|s| s.fill == place.offset);
@@ -283,7 +283,7 @@ impl Ftl for Hybrid {
             if !continues {
                 self.open_stream(nand, place);
             }
-            self.written[page as usize] = true;
+            self.written[page.index()] = true;
             if let Some(shared) = &mut self.shared {
                 shared.supersede(page);
             }
@@ -296,11 +296,11 @@ impl Ftl for Hybrid {
         self.write_to_log(nand, page, run, token)
     }
 
-    fn locate(&self, page: u32) -> Option<Ppa> {
+    fn locate(&self, page: Lpn) -> Option<Ppa> {
         let place = self.shape.place(page);
         let in_stream = |s: &OpenStream| s.superblock == place.superblock && place.offset < s.fill;
         match self.stream.filter(in_stream) {
-            Some(stream) if self.written[page as usize] => {
+            Some(stream) if self.written[page.index()] => {
                 Some(self.superblocks.ppa(place, stream.block, place.offset / self.shape.width))
             }
             _ => self.at_rest(page),
@@ -341,8 +341,8 @@ impl MapCache for Hybrid {}
 impl MapWrites for Hybrid {}
 
 impl Trim for Hybrid {
-    fn trim(&mut self, page: u32) {
-        self.written[page as usize] = false;
+    fn trim(&mut self, page: Lpn) {
+        self.written[page.index()] = false;
     }
 }
 

@@ -11,7 +11,7 @@
 //!
 //! Trims are not recorded: a trimmed page may come back as it was when it was trimmed.
 
-use super::{Hybrid, NONE};
+use super::{Hybrid, Lpn, NONE};
 use crate::nand::{Cause, Flash, Found, Nand, OutOfBand, Ppa};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -44,7 +44,7 @@ impl Hybrid {
         let mut newest = vec![0; self.written.len()];
         for found in &flash.pages {
             let Found::Holds(spare) = found else { continue };
-            let best: &mut u64 = &mut newest[spare.logical as usize];
+            let best: &mut u64 = &mut newest[spare.lpn().index()];
             *best = spare.version.max(*best);
         }
         newest
@@ -66,7 +66,7 @@ impl Hybrid {
         for block in 0..self.shape.blocks_per_plane {
             let pages = self.pages_of(flash, plane, block);
             let holds = pages.iter().filter_map(|page| match page {
-                Found::Holds(spare) => Some(self.shape.place(spare.logical).superblock),
+                Found::Holds(spare) => Some(self.shape.place(spare.lpn()).superblock),
                 _ => None,
             });
             let superblocks: BTreeSet<u32> = holds.collect();
@@ -111,12 +111,12 @@ impl Hybrid {
         (plane, superblock): (u32, u32),
         (mut all, mut own): (Vec<u32>, Vec<u32>),
     ) -> u32 {
-        let first = superblock * self.shape.pages() + plane % self.shape.width;
+        let first = Lpn(superblock * self.shape.pages() + plane % self.shape.width);
         let rows = (0..self.shape.pages_per_block).map(|row| (row, first + row * self.shape.width));
-        let there = |page: &u32| newest.get(*page as usize).is_some_and(|version| *version > 0);
-        let wanted: Vec<(u32, u32)> = rows.filter(|(_, page)| there(page)).collect();
-        let is_newest = |found: &Found, page: u32| {
-            let newest = OutOfBand { logical: page, version: newest[page as usize] };
+        let there = |page: &Lpn| newest.get(page.index()).is_some_and(|version| *version > 0);
+        let wanted: Vec<(u32, Lpn)> = rows.filter(|(_, page)| there(page)).collect();
+        let is_newest = |found: &Found, page: Lpn| {
+            let newest = OutOfBand { logical: page.0, version: newest[page.index()] };
             *found == Found::Holds(newest)
         };
         let has_all = |block: &u32| {
@@ -128,7 +128,7 @@ impl Hybrid {
             own.iter().for_each(|old| self.free_found(nand, plane, *old));
             return block;
         }
-        let index_in = |map: &Hybrid, block: u32, page: u32| {
+        let index_in = |map: &Hybrid, block: u32, page: Lpn| {
             let pages = map.pages_of(flash, plane, block);
             (0..).zip(pages).find(|(_, found)| is_newest(found, page)).map(|(index, _)| index)
         };
@@ -137,7 +137,7 @@ impl Hybrid {
         for at in (0..own.len()).rev() {
             let block = own[at];
             let others = || all.iter().filter(|other| **other != block);
-            let is_in = |page: u32| others().any(|b| index_in(self, *b, page).is_some());
+            let is_in = |page: Lpn| others().any(|b| index_in(self, *b, page).is_some());
             if wanted.iter().all(|(_, page)| is_in(*page)) {
                 own.remove(at);
                 all.retain(|other| *other != block);

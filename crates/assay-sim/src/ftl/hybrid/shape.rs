@@ -1,5 +1,6 @@
 //! The geometry of superblocks.
 
+use crate::ftl::Lpn;
 use crate::nand::Ppa;
 
 /// The planes and blocks that make up superblocks.
@@ -27,8 +28,8 @@ impl SuperblockShape {
     }
 
     /// Returns the place of logical page `page`.
-    pub(super) fn place(&self, page: u32) -> PagePlace {
-        PagePlace { superblock: page / self.pages(), offset: page % self.pages() }
+    pub(super) fn place(&self, page: Lpn) -> PagePlace {
+        PagePlace { superblock: page.0 / self.pages(), offset: page.0 % self.pages() }
     }
 
     /// Returns physical page `page` with its plane.

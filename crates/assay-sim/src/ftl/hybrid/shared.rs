@@ -7,7 +7,7 @@
 //! copy its content along as long as logs hold such copies: otherwise a recovery scan would find
 //! one of them as the newest version.
 
-use crate::ftl::NONE;
+use crate::ftl::{Lpn, NONE};
 use std::collections::VecDeque;
 
 /// The shared logs of all groups.
@@ -31,7 +31,7 @@ pub(super) struct SharedLog {
     /// By plane of the group: the next page to program.
     pub(super) next: Vec<u32>,
     /// The pages written, as (logical page, physical page).
-    pub(super) wrote: Vec<(u32, u32)>,
+    pub(super) wrote: Vec<(Lpn, u32)>,
 }
 
 impl Shared {
@@ -51,8 +51,8 @@ impl Shared {
     }
 
     /// Returns the physical page of the valid copy of `page` in a log, if there is one.
-    pub(super) fn newest(&self, page: u32) -> Option<u32> {
-        Some(self.newest[page as usize]).filter(|physical| *physical != NONE)
+    pub(super) fn newest(&self, page: Lpn) -> Option<u32> {
+        Some(self.newest[page.index()]).filter(|physical| *physical != NONE)
     }
 
     /// Adds `log`, which is the newest of its group.
@@ -61,13 +61,13 @@ impl Shared {
     }
 
     /// Returns `true` if a log holds a copy of `page`, valid or not.
-    pub(super) fn has_copy(&self, page: u32) -> bool {
-        self.copies[page as usize] > 0
+    pub(super) fn has_copy(&self, page: Lpn) -> bool {
+        self.copies[page.index()] > 0
     }
 
     /// Invalidates the copies of `page` in logs.
-    pub(super) fn supersede(&mut self, page: u32) {
-        self.newest[page as usize] = NONE;
+    pub(super) fn supersede(&mut self, page: Lpn) {
+        self.newest[page.index()] = NONE;
     }
 
     /// Returns the physical superblocks of all logs, each behind a logical one of its group.
@@ -82,8 +82,8 @@ impl Shared {
 
     /// Returns the next valid page in the oldest log of `group`, from its write number `from` on:
     /// the number of the write, and the logical page.
-    pub(super) fn counting_in_oldest(&self, group: u32, from: usize) -> Option<(usize, u32)> {
-        let counts = |(_, (page, at)): &(usize, &(u32, u32))| self.newest[*page as usize] == *at;
+    pub(super) fn counting_in_oldest(&self, group: u32, from: usize) -> Option<(usize, Lpn)> {
+        let counts = |(_, (page, at)): &(usize, &(Lpn, u32))| self.newest[page.index()] == *at;
         let mut wrote = self.logs[group as usize].front()?.wrote.iter().enumerate().skip(from);
         wrote.find(counts).map(|(number, (page, _))| (number, *page))
     }
@@ -101,8 +101,8 @@ impl Shared {
         let mut copies = vec![0; self.copies.len()];
         let mut found = 0;
         for (page, at) in self.all().flat_map(|log| &log.wrote) {
-            copies[*page as usize] += 1;
-            found += usize::from(self.newest[*page as usize] == *at);
+            copies[page.index()] += 1;
+            found += usize::from(self.newest[page.index()] == *at);
         }
         assert_eq!(copies, self.copies, "copies in logs");
         let counting = self.newest.iter().filter(|at| **at != NONE).count();
@@ -123,17 +123,17 @@ impl Shared {
     }
 
     /// Notes that log `index` of `group` has the newest copy of `page`, at `physical`.
-    pub(super) fn note_copy(&mut self, group: u32, index: usize, page: u32, physical: u32) {
+    pub(super) fn note_copy(&mut self, group: u32, index: usize, page: Lpn, physical: u32) {
         self.logs[group as usize][index].wrote.push((page, physical));
-        self.newest[page as usize] = physical;
-        self.copies[page as usize] += 1;
+        self.newest[page.index()] = physical;
+        self.copies[page.index()] += 1;
     }
 
     /// Removes the oldest log of `group`; returns its superblock.
     pub(super) fn remove_oldest(&mut self, group: u32) -> Option<u32> {
         let log = self.logs[group as usize].pop_front()?;
         for (page, _) in log.wrote {
-            self.copies[page as usize] -= 1;
+            self.copies[page.index()] -= 1;
         }
         Some(log.number)
     }

@@ -44,7 +44,7 @@ fn small(change: impl FnOnce(&mut HybridSpec)) -> (NandSpec, HybridSpec) {
 fn valid(map: &Hybrid) -> Vec<u32> {
     let mut valid = vec![0; map.erases.len()];
     for page in 0..map.written.len() as u32 {
-        let at = map.locate(page).expect("all are written").page;
+        let at = map.locate(Lpn(page)).expect("all are written").page;
         valid[(at / map.shape.pages_per_block) as usize] += 1;
     }
     valid.retain(|n| (1..map.shape.pages_per_block).contains(n));

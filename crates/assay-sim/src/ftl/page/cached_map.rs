@@ -13,6 +13,7 @@
 //! for only while all of them are changed.
 
 use super::bits::Bits;
+use crate::ftl::Lpn;
 use crate::ftl::history::RandomWrites;
 use assay_spec::Bytes;
 use assay_spec::device::PageMapSpec;
@@ -36,7 +37,7 @@ pub(super) struct CachedMap {
     /// The number of entries in a map page.
     entries: u32,
     /// The first map page, as a logical page.
-    first: u32,
+    first: Lpn,
     /// The number of entries that the cache has room for.
     room: u64,
     /// The entries in the cache, by logical page.
@@ -47,7 +48,7 @@ pub(super) struct CachedMap {
     used: Bits,
     /// The unchanged entries, which may leave, from first to last. Entries changed since are
     /// skipped.
-    clean: VecDeque<u32>,
+    clean: VecDeque<Lpn>,
     /// The entries in `clean`.
     queued: Bits,
     /// By map page: the number of its changed entries.
@@ -64,7 +65,7 @@ impl CachedMap {
         let entries = (page.0 / PageMapSpec::ENTRY) as u32;
         CachedMap {
             entries,
-            first: host,
+            first: Lpn(host),
             room: room.clamp(1, u64::from(host)),
             cached: Bits::default(),
             changed: Bits::default(),
@@ -78,60 +79,60 @@ impl CachedMap {
     }
 
     /// Returns the map page, as a logical page, with the entry of `page`.
-    pub(super) fn map_page(&self, page: u32) -> u32 {
-        self.first + page / self.entries
+    pub(super) fn map_page(&self, page: Lpn) -> Lpn {
+        self.first + page.0 / self.entries
     }
 
     /// Returns `true` if the entry of `page` is in the cache. Counts a lookup, and a miss if it is
     /// not.
-    pub(super) fn has_entry(&mut self, page: u32) -> bool {
-        let is_there = self.cached.has(page);
+    pub(super) fn has_entry(&mut self, page: Lpn) -> bool {
+        let is_there = self.cached.has(page.0);
         self.counts[0] += 1;
         self.counts[1] += u64::from(!is_there);
         if is_there {
-            self.used.set(page);
+            self.used.set(page.0);
         }
         is_there
     }
 
     /// Puts the entry of `page`, which was needed, into the cache.
-    pub(super) fn cache_entry(&mut self, page: u32) {
-        self.used.set(page);
+    pub(super) fn cache_entry(&mut self, page: Lpn) {
+        self.used.set(page.0);
         self.put(page);
     }
 
     /// Notes that the entry of `page` changes. Only pages of the host have entries.
     #[inline(never)]
-    pub(super) fn change(&mut self, page: u32) {
+    pub(super) fn change(&mut self, page: Lpn) {
         if page >= self.first {
             return;
         }
-        if !self.changed.has(page) {
-            self.changed.set(page);
-            self.of_page[(page / self.entries) as usize] += 1;
+        if !self.changed.has(page.0) {
+            self.changed.set(page.0);
+            self.of_page[(page.0 / self.entries) as usize] += 1;
         }
         self.put(page);
     }
 
     #[cfg(test)]
-    pub(super) fn has_changed(&self, page: u32) -> bool {
-        self.changed.has(page)
+    pub(super) fn has_changed(&self, page: Lpn) -> bool {
+        self.changed.has(page.0)
     }
 
     /// Adds the entry of `page` to the cache, and makes room for it.
-    fn put(&mut self, page: u32) {
-        if self.cached.has(page) {
+    fn put(&mut self, page: Lpn) {
+        if self.cached.has(page.0) {
             return;
         }
-        self.cached.set(page);
+        self.cached.set(page.0);
         self.may_leave(page);
         self.make_room();
     }
 
     /// Queues the entry of `page`, unless it has changed, as the last of those that may leave.
-    fn may_leave(&mut self, page: u32) {
-        if !self.changed.has(page) && !self.queued.has(page) {
-            self.queued.set(page);
+    fn may_leave(&mut self, page: Lpn) {
+        if !self.changed.has(page.0) && !self.queued.has(page.0) {
+            self.queued.set(page.0);
             self.clean.push_back(page);
         }
     }
@@ -142,16 +143,16 @@ impl CachedMap {
         while self.cached.len() > self.room
             && let Some(page) = self.clean.pop_front()
         {
-            self.queued.clear(page);
-            if self.changed.has(page) {
+            self.queued.clear(page.0);
+            if self.changed.has(page.0) {
                 continue;
             }
-            match self.used.has(page) {
+            match self.used.has(page.0) {
                 true => {
-                    self.used.clear(page);
+                    self.used.clear(page.0);
                     self.may_leave(page);
                 }
-                false => self.cached.clear(page),
+                false => self.cached.clear(page.0),
             }
         }
     }
@@ -175,17 +176,17 @@ impl CachedMap {
     }
 
     /// Returns map page `number` as a logical page.
-    pub(super) fn page(&self, number: usize) -> u32 {
+    pub(super) fn page(&self, number: usize) -> Lpn {
         self.first + number as u32
     }
 
     /// Notes that map page `number` is written. Returns `true` if all its entries had changed.
     pub(super) fn written(&mut self, number: usize) -> bool {
-        let first = number as u32 * self.entries;
+        let first = Lpn(number as u32 * self.entries);
         let end = (first + self.entries).min(self.first);
-        for page in first..end {
-            if self.changed.has(page) {
-                self.changed.clear(page);
+        for page in Lpn::iter(first..end) {
+            if self.changed.has(page.0) {
+                self.changed.clear(page.0);
                 self.may_leave(page);
             }
         }
@@ -203,8 +204,8 @@ impl CachedMap {
     /// Fills the cache, empty so far, like that of a smaller drive after the same history.
     pub(super) fn become_like(&mut self, like: &Changed, writes: RandomWrites) {
         let (own, its) = (self.of_page.len() as u64, like.shares.len() as u64);
-        for page in 0..self.first {
-            let number = u64::from(page / self.entries) * its / own;
+        for page in Lpn::iter(Lpn(0)..self.first) {
+            let number = u64::from(page.0 / self.entries) * its / own;
             let draw = mix(writes.seed ^ u64::from(page)) as f64 / u64::MAX as f64;
             if draw < like.shares[number as usize] {
                 self.change(page);
@@ -214,7 +215,7 @@ impl CachedMap {
         // The rest are pages written last. If few pages are hot, the cache may not become full.
         for step in 0..4 * self.room {
             if self.cached.len() < self.room {
-                self.put(writes.page(step, self.first));
+                self.put(writes.page(step, self.first.0));
             }
         }
     }
@@ -222,15 +223,17 @@ impl CachedMap {
     /// Panics unless the sets of entries agree.
     pub(super) fn check(&self) {
         let mut of_page = vec![0; self.of_page.len()];
-        for page in (0..self.first).filter(|page| self.changed.has(*page)) {
-            assert!(self.cached.has(page), "entry {page} has changed and is not there");
-            of_page[(page / self.entries) as usize] += 1;
+        let pages = || Lpn::iter(Lpn(0)..self.first);
+        for page in pages().filter(|page| self.changed.has(page.0)) {
+            assert!(self.cached.has(page.0), "entry {} has changed and is not there", page.0);
+            of_page[(page.0 / self.entries) as usize] += 1;
         }
         assert_eq!(of_page, self.of_page, "changed entries of each page of the map");
-        let stands = |page: &u32| self.queued.has(*page);
+        let stands = |page: &Lpn| self.queued.has(page.0);
         assert!(self.clean.len() as u64 == self.queued.len() && self.clean.iter().all(stands));
-        let leaves = |page: u32| !self.cached.has(page) || self.changed.has(page) || stands(&page);
-        assert!((0..self.first).all(leaves), "what has not changed may leave");
+        let leaves =
+            |page: Lpn| !self.cached.has(page.0) || self.changed.has(page.0) || stands(&page);
+        assert!(pages().all(leaves), "what has not changed may leave");
         let all_changed = self.changed.len() == self.cached.len();
         assert!(self.cached.len() <= self.room || all_changed, "more than there is room for");
     }
@@ -249,14 +252,14 @@ mod tests {
     fn what_is_asked_for_again_stays() {
         let mut map = map(3);
         for page in [10, 20, 30] {
-            assert!(!map.has_entry(page));
-            map.cache_entry(page);
+            assert!(!map.has_entry(Lpn(page)));
+            map.cache_entry(Lpn(page));
         }
         // A first round finds all of them used, so the first goes; after that 20 is asked for.
-        map.cache_entry(40);
+        map.cache_entry(Lpn(40));
         assert_eq!([10, 20, 30, 40].map(|page| map.cached.has(page)), [false, true, true, true]);
-        assert!(map.has_entry(20));
-        map.cache_entry(50);
+        assert!(map.has_entry(Lpn(20)));
+        map.cache_entry(Lpn(50));
         assert_eq!([20, 30, 40, 50].map(|page| map.cached.has(page)), [true, false, true, true]);
         assert_eq!(map.counts, [4, 3, 0]);
         map.check();
@@ -265,39 +268,40 @@ mod tests {
     #[test]
     fn the_page_with_the_most_changes_is_written_with_all_of_them() {
         let mut map = map(8);
-        [1, 2, 1500, 2999].iter().for_each(|page| map.change(*page));
+        [1, 2, 1500, 2999].iter().for_each(|page| map.change(Lpn(*page)));
         assert_eq!(map.due(), None, "half of the cache");
-        map.change(3);
+        map.change(Lpn(3));
         // 5 over 3 pages: the mean is 1.7, and only the first has as many.
         assert_eq!(map.due(), Some(0));
         assert!(!map.written(0));
         assert_eq!((map.changed.len(), map.cached.len(), map.due()), (2, 5, None));
         map.check();
         // The host's own pages alone have entries.
-        map.change(3000);
+        map.change(Lpn(3000));
         assert_eq!(map.changed.len(), 2);
-        assert_eq!([0, 1023, 1024, 2999].map(|page| map.map_page(page)), [3000, 3000, 3001, 3002]);
+        let map_pages = [0, 1023, 1024, 2999].map(|page| map.map_page(Lpn(page)));
+        assert_eq!(map_pages, [3000, 3000, 3001, 3002].map(Lpn));
     }
 
     #[test]
     fn a_page_all_of_whose_entries_have_changed_needs_no_old_copy() {
         let mut map = map(2000);
-        (2048..2999).for_each(|page| map.change(page));
+        (2048..2999).for_each(|page| map.change(Lpn(page)));
         assert!(!map.written(2), "one of 952 is missing");
-        (2048..3000).for_each(|page| map.change(page));
+        (2048..3000).for_each(|page| map.change(Lpn(page)));
         assert!(map.written(2));
     }
 
     #[test]
     fn changed_entries_stay_though_there_is_no_room() {
         let mut map = map(4);
-        (0..10).for_each(|page| map.change(page));
+        (0..10).for_each(|page| map.change(Lpn(page)));
         assert_eq!(map.cached.len(), 10);
         map.check();
         assert_eq!(map.due(), Some(0));
         // One that has not goes at once.
-        map.cache_entry(1000);
-        assert!(!map.has_entry(1000) && map.cached.len() == 10);
+        map.cache_entry(Lpn(1000));
+        assert!(!map.has_entry(Lpn(1000)) && map.cached.len() == 10);
         map.written(0);
         assert_eq!(map.cached.len(), 4);
         map.check();

@@ -2,14 +2,14 @@
 
 use super::PageMap;
 use super::planes::PlaneTable;
-use crate::ftl::{Census, NONE};
+use crate::ftl::{Census, Lpn, NONE};
 
 /// Checks l2p, p2l, the valid bitmap and the valid pages of each plane against each other.
 pub(super) fn check_maps(map: &PageMap) {
     let t = &map.tables;
     let mut live = vec![0_u32; map.planes.len()];
-    for (page, physical) in t.l2p.iter().enumerate().filter(|(_, p)| **p != NONE) {
-        assert_eq!(t.p2l[*physical as usize], page as u32, "the maps are inverse");
+    for (page, physical) in (0..).map(Lpn).zip(&t.l2p).filter(|(_, p)| **p != NONE) {
+        assert_eq!(Lpn(t.p2l[*physical as usize]), page, "the maps are inverse");
         let valid_bitmap = t.valid_bitmap[*physical as usize / 64] >> (physical % 64) & 1;
         assert_eq!(valid_bitmap, 1, "a mapped page is valid_bitmap");
         live[t.plane_of(*physical) as usize] += 1;
@@ -65,7 +65,7 @@ fn check_block(map: &PageMap, block: u32, state: &str, plane: &PlaneTable) {
     };
     let mapped = |p: &u32| {
         let page = t.p2l[*p as usize];
-        page != NONE && t.l2p[page as usize] == *p
+        page != NONE && t.l2p[Lpn(page).index()] == *p
     };
     let valid = (first..first + written.min(t.pages_per_block)).filter(mapped).count() as u32;
     // In a block that is being emptied, moved pages still count as valid.

@@ -13,13 +13,13 @@
 
 use super::PageMap;
 use super::planes::{Collecting, Frontier, Move, PlaneTable};
-use crate::ftl::Deferred;
+use crate::ftl::{Deferred, Lpn};
 use crate::nand::{Nand, Token};
 use assay_spec::device::{Frontiers, Pace};
 
 impl PageMap {
     /// Does the collection that is due with a host page. Returns a plane that has room for `page`.
-    pub(super) fn make_room_on_drive(&mut self, nand: &mut Nand, page: u32) -> usize {
+    pub(super) fn make_room_on_drive(&mut self, nand: &mut Nand, page: Lpn) -> usize {
         self.collect_due(nand);
         if let Some(plane) = self.next_with_room(Frontier::Host) {
             return plane;

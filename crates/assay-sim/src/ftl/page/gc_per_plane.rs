@@ -9,6 +9,7 @@
 use super::bitmap::next_bit;
 use super::planes::{Collecting, Frontier, Move, PlaneTable};
 use super::tables::{LINE, Tables};
+use crate::ftl::Lpn;
 use crate::ftl::wear::cold_block;
 use crate::nand::{Cause, Nand, Ppa, Token};
 use assay_mem::prefetch;
@@ -133,8 +134,8 @@ impl Tables {
         if let Some(page) = self.p2l.get((from + AHEAD) as usize) {
             prefetch(&self.l2p, *page as usize);
         }
-        let page = self.p2l[from as usize];
-        debug_assert_eq!(self.l2p[page as usize], from, "a valid_bitmap page is mapped");
+        let page = Lpn(self.p2l[from as usize]);
+        debug_assert_eq!(self.l2p[page.index()], from, "a valid_bitmap page is mapped");
         plane.live -= 1;
         self.change_entry(page);
         Some(Move { from: Ppa { plane: plane.index, page: from }, page, cause })

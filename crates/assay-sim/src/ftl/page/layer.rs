@@ -2,14 +2,14 @@
 
 use super::map_checkpoint::SavedMap;
 use super::{PageMap, check, recovery};
-use crate::ftl::{Census, Deferred, Ftl, MapCache, MapWrites, NONE, Recover, Trim};
+use crate::ftl::{Census, Deferred, Ftl, Lpn, MapCache, MapWrites, NONE, Recover, Trim};
 use crate::nand::{Cause, Flash, Nand, Ppa, Token};
 use assay_mem::prefetch;
 use std::ops::Range;
 
 impl Ftl for PageMap {
     #[inline]
-    fn read(&mut self, nand: &mut Nand, page: u32, cause: Cause, token: Token) -> bool {
+    fn read(&mut self, nand: &mut Nand, page: Lpn, cause: Cause, token: Token) -> bool {
         let Some(ppa) = self.locate(page) else { return false };
         if nand.chips.is_buffered(ppa) {
             return false;
@@ -19,7 +19,7 @@ impl Ftl for PageMap {
     }
 
     #[inline]
-    fn write(&mut self, nand: &mut Nand, page: u32, _run: &Range<u32>, token: Token) -> u32 {
+    fn write(&mut self, nand: &mut Nand, page: Lpn, _run: &Range<Lpn>, token: Token) -> u32 {
         if let Some(saved) = &mut self.saved {
             saved.change(page);
         }
@@ -31,8 +31,8 @@ impl Ftl for PageMap {
         plane
     }
 
-    fn locate(&self, page: u32) -> Option<Ppa> {
-        let physical = Some(self.tables.l2p[page as usize]).filter(|p| *p != NONE)?;
+    fn locate(&self, page: Lpn) -> Option<Ppa> {
+        let physical = Some(self.tables.l2p[page.index()]).filter(|p| *p != NONE)?;
         if self.trims.has(page) {
             return None;
         }
@@ -51,26 +51,26 @@ impl Ftl for PageMap {
 }
 
 impl MapCache for PageMap {
-    fn map_page(&self, page: u32) -> Option<u32> {
+    fn map_page(&self, page: Lpn) -> Option<Lpn> {
         self.tables.cached_map.as_ref().map(|cached_map| cached_map.map_page(page))
     }
 
-    fn has_entry(&mut self, page: u32) -> bool {
+    fn has_entry(&mut self, page: Lpn) -> bool {
         self.tables.cached_map.as_mut().is_none_or(|cached_map| cached_map.has_entry(page))
     }
 
-    fn cache_entry(&mut self, page: u32) {
+    fn cache_entry(&mut self, page: Lpn) {
         self.tables.cached_map.iter_mut().for_each(|cached_map| cached_map.cache_entry(page));
     }
 
     #[inline]
-    fn prefetch_hint(&self, page: u32) {
-        prefetch(&self.tables.l2p, page as usize);
+    fn prefetch_hint(&self, page: Lpn) {
+        prefetch(&self.tables.l2p, page.index());
     }
 
     #[inline]
-    fn prefetch_old_copy(&self, page: u32) {
-        let old = self.tables.l2p[page as usize];
+    fn prefetch_old_copy(&self, page: Lpn) {
+        let old = self.tables.l2p[page.index()];
         prefetch(&self.tables.valid_bitmap, old as usize / 64);
         prefetch(&self.tables.blocks.stale, (old / self.tables.pages_per_block) as usize);
     }
@@ -89,11 +89,11 @@ impl MapWrites for PageMap {
 }
 
 impl Trim for PageMap {
-    fn trim(&mut self, page: u32) {
+    fn trim(&mut self, page: Lpn) {
         if let Some(saved) = &mut self.saved {
             saved.change(page);
         }
-        if self.tables.l2p[page as usize] != NONE {
+        if self.tables.l2p[page.index()] != NONE {
             self.tables.change_entry(page);
         }
         match self.tables.is_safe {

@@ -7,6 +7,7 @@
 //! any other. Their places are kept in memory.
 
 use super::bits::Bits;
+use crate::ftl::Lpn;
 use assay_spec::Bytes;
 use assay_spec::device::PageMapSpec;
 
@@ -19,7 +20,7 @@ pub(super) struct SavedMap {
     /// The number of entries in a map page.
     entries: u32,
     /// The first map page, as a logical page.
-    first: u32,
+    first: Lpn,
     /// The numbers of the map pages that have changed.
     changed: Bits,
 }
@@ -32,15 +33,15 @@ impl SavedMap {
             every: (every.0 / page.0).max(1),
             since: 0,
             entries: (page.0 / PageMapSpec::ENTRY) as u32,
-            first: logical,
+            first: Lpn(logical),
             changed: Bits::default(),
         }
     }
 
     /// Notes that the entry of host page `page` has changed.
     #[inline]
-    pub(super) fn change(&mut self, page: u32) {
-        self.changed.set(page / self.entries);
+    pub(super) fn change(&mut self, page: Lpn) {
+        self.changed.set(page.0 / self.entries);
     }
 
     /// Counts a page written by the host. Returns `true` if a checkpoint is due.
@@ -51,7 +52,7 @@ impl SavedMap {
     }
 
     /// Returns the map pages to write, as logical pages. None counts as changed from now on.
-    pub(super) fn take(&mut self) -> Vec<u32> {
+    pub(super) fn take(&mut self) -> Vec<Lpn> {
         self.since = 0;
         let first = self.first;
         self.changed.drain().map(|index| first + index).collect()
@@ -66,9 +67,9 @@ mod tests {
     fn what_has_changed_is_written_once() {
         // 4096 / 4 entries a page: 3000 logical pages have a map of three.
         let mut map = SavedMap::new(Bytes(3 * 4096), Bytes(4096), 3000);
-        [0, 1023, 2999, 5].iter().for_each(|page| map.change(*page));
+        [0, 1023, 2999, 5].iter().for_each(|page| map.change(Lpn(*page)));
         assert_eq!([map.is_due(), map.is_due(), map.is_due()], [false, false, true]);
-        assert_eq!(map.take(), [3000, 3002]);
+        assert_eq!(map.take(), [Lpn(3000), Lpn(3002)]);
         assert!(map.take().is_empty() && !map.is_due());
     }
 }

@@ -41,8 +41,8 @@ mod tests;
 mod theory;
 pub(crate) mod trim;
 
-use super::NONE;
 use super::wear::Endurance;
+use super::{Lpn, NONE};
 use crate::ftl::{Census, Deferred, Ftl};
 use crate::nand::{Cause, Nand, Observed, Token, Waiter};
 use assay_spec::device::{Allocation, EnduranceSpec, NandSpec, PageMapSpec};
@@ -88,7 +88,7 @@ impl PageMap {
         let mut map = PageMap {
             allocation: spec.allocation,
             saved,
-            trims: Trims::new(nand.page, host, logical),
+            trims: Trims::new(nand.page, host, Lpn(logical)),
             tables: Tables::new(nand, spec, logical + records, seed),
             planes: (0..nand.planes()).map(|p| PlaneTable::new(p, nand, spec)).collect(),
             plane_limit: (nand.blocks_per_plane - 3 - spec.safety_blocks(nand))
@@ -102,7 +102,7 @@ impl PageMap {
             // cache.
             let cache = map.tables.cache.take();
             let before = logical - map.tables.spare_pages(&map.planes, logical);
-            (before..logical).chain(0..logical).for_each(|page| {
+            (before..logical).chain(0..logical).map(Lpn).for_each(|page| {
                 map.forget(page);
                 let plane = map.choose_plane(page);
                 map.tables.place(&mut map.planes[plane], page, Frontier::Host);
@@ -129,9 +129,9 @@ impl PageMap {
 
     /// Returns the plane that takes `page`. It has room, because the capacity was checked.
     #[inline]
-    fn choose_plane(&mut self, page: u32) -> usize {
+    fn choose_plane(&mut self, page: Lpn) -> usize {
         if self.allocation == Allocation::Static {
-            return page as usize % self.planes.len();
+            return page.index() % self.planes.len();
         }
         let limit = self.plane_limit;
         self.next_in_turn(|plane| plane.live < limit)
@@ -154,7 +154,7 @@ impl PageMap {
     /// Programs `lpn` at the next place after `reads`, and collects first if it must. Returns the
     /// plane.
     #[inline]
-    fn put(&mut self, nand: &mut Nand, lpn: u32, cause: Cause, token: Token, reads: &[u32]) -> u32 {
+    fn put(&mut self, nand: &mut Nand, lpn: Lpn, cause: Cause, token: Token, reads: &[u32]) -> u32 {
         // The old copy goes stale before GC looks, so that it is not moved for nothing. With power
         // cuts it stays valid until the new copy has a place: it may be the only one when the power
         // fails.
@@ -197,11 +197,11 @@ impl PageMap {
         ppa.plane
     }
 
-    /// Makes the old copy of `page` stale and returns where it is, if there is one.
+    /// Makes the old copy of `page` stale and returns its physical page, if there is one.
     #[inline(never)]
-    fn replace(&mut self, page: u32) -> Option<u32> {
+    fn replace(&mut self, page: Lpn) -> Option<u32> {
         self.trims.written(page);
-        let old = self.tables.l2p[page as usize];
+        let old = self.tables.l2p[page.index()];
         self.forget(page);
         (old != NONE).then_some(old)
     }
@@ -220,8 +220,8 @@ impl PageMap {
 
     /// Unmaps `page`, and makes its old copy stale if there is one.
     #[inline]
-    fn forget(&mut self, page: u32) {
-        let old = std::mem::replace(&mut self.tables.l2p[page as usize], NONE);
+    fn forget(&mut self, page: Lpn) {
+        let old = std::mem::replace(&mut self.tables.l2p[page.index()], NONE);
         if old != NONE {
             self.tables.make_stale(old, page);
             self.planes[self.tables.plane_of(old) as usize].live -= 1;
@@ -254,8 +254,8 @@ impl PageMap {
     }
 
     /// Notes the trim of `page`, which stays mapped until the trim is recorded.
-    fn trim_later(&mut self, page: u32) {
-        if self.tables.l2p[page as usize] != NONE && !self.trims.has(page) {
+    fn trim_later(&mut self, page: Lpn) {
+        if self.tables.l2p[page.index()] != NONE && !self.trims.has(page) {
             self.trims.trim(page);
         }
     }

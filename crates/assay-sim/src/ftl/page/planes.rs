@@ -1,7 +1,7 @@
 //! The logs of planes: their open blocks, their free ones, and the one that is being emptied.
 
-use crate::ftl::NONE;
 use crate::ftl::wear::FreeBlocks;
+use crate::ftl::{Lpn, NONE};
 use crate::nand::{Cause, Ppa};
 use assay_spec::device::{NandSpec, PageMapSpec, SlcCacheSpec};
 
@@ -143,7 +143,7 @@ pub(super) struct Move {
     /// The physical page that it leaves.
     pub(super) from: Ppa,
     /// The logical page.
-    pub(super) page: u32,
+    pub(super) page: Lpn,
     /// The reason for emptying the block.
     pub(super) cause: Cause,
 }

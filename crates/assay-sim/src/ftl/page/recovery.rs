@@ -11,8 +11,8 @@ use super::PageMap;
 use super::bitmap::{clear_bits, set_bits};
 use super::planes::{Frontier, Move, Open, PlaneTable};
 use super::tables::Tables;
-use crate::ftl::{Deferred, NONE};
-use crate::nand::{Cause, Flash, Found, Nand, OutOfBand, Ppa, Token};
+use crate::ftl::{Deferred, Lpn, NONE};
+use crate::nand::{Cause, Flash, Found, Nand, Ppa, Token};
 use assay_spec::device::Frontiers;
 use std::ops::Range;
 
@@ -21,14 +21,14 @@ use std::ops::Range;
 pub(super) fn recover(map: &mut PageMap, nand: &mut Nand, flash: &Flash) {
     assert!(map.planes.iter().all(|plane| plane.live == 0), "it knows nothing yet");
     let newest = find_newest(map, flash);
-    for (page, physical) in (0..).zip(newest) {
-        map.tables.l2p[page as usize] = physical;
+    for (page, physical) in (0..).map(Lpn).zip(newest) {
+        map.tables.l2p[page.index()] = physical;
     }
     find_trimmed(map, flash);
-    for page in 0..map.tables.l2p.len() as u32 {
-        let physical = map.tables.l2p[page as usize];
+    for page in (0..map.tables.l2p.len() as u32).map(Lpn) {
+        let physical = map.tables.l2p[page.index()];
         if physical != NONE {
-            map.tables.p2l[physical as usize] = page;
+            map.tables.p2l[physical as usize] = page.0;
             map.planes[map.tables.plane_of(physical) as usize].live += 1;
         }
     }
@@ -47,10 +47,10 @@ pub(super) fn recover(map: &mut PageMap, nand: &mut Nand, flash: &Flash) {
 fn find_newest(map: &PageMap, flash: &Flash) -> Vec<u32> {
     let mut newest: Vec<(u64, u64, u32)> = vec![(0, 0, NONE); map.tables.l2p.len()];
     for (physical, found) in (0..).zip(&flash.pages) {
-        let Found::Holds(OutOfBand { logical, version }) = *found else { continue };
+        let Found::Holds(spare) = *found else { continue };
         let opened = flash.blocks[(physical / map.tables.pages_per_block) as usize].opened;
-        let best = &mut newest[logical as usize];
-        *best = (*best).max((version, opened, physical));
+        let best = &mut newest[spare.lpn().index()];
+        *best = (*best).max((spare.version, opened, physical));
     }
     newest.into_iter().map(|(.., physical)| physical).collect()
 }
@@ -65,12 +65,12 @@ fn version_of(flash: &Flash, physical: u32) -> u64 {
 
 /// Unmaps the pages that a newer record says are trimmed.
 fn find_trimmed(map: &mut PageMap, flash: &Flash) {
-    for page in map.trims.pages(map.tables.l2p.len()) {
-        let at = map.tables.l2p[page as usize];
+    for page in Lpn::iter(map.trims.pages(map.tables.l2p.len())) {
+        let at = map.tables.l2p[page.index()];
         let version = version_of(flash, at);
         let Some(record) = flash.records.get(&version) else { continue };
         for trimmed in record.pages() {
-            let Some(physical) = map.tables.l2p.get_mut(trimmed as usize) else { break };
+            let Some(physical) = map.tables.l2p.get_mut(trimmed.index()) else { break };
             if version_of(flash, *physical) < version {
                 *physical = NONE;
                 map.trims.note_recorded(trimmed);

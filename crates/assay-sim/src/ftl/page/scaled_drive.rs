@@ -3,6 +3,7 @@
 
 use super::cached_map::Changed;
 use super::{NONE, PageMap, mapped_pages};
+use crate::ftl::Lpn;
 use crate::ftl::history::{FtlHarness, RandomWrites};
 use assay_spec::Bytes;
 use assay_spec::device::{
@@ -42,7 +43,7 @@ pub(super) struct Like {
 }
 
 /// The valid pages of a block of the twin: place and logical page.
-type Valid = [(u16, u32)];
+type Valid = [(u16, Lpn)];
 
 /// A snapshot of a plane of the twin.
 pub(super) struct PlaneSnapshot {
@@ -70,7 +71,7 @@ pub(super) struct Twin {
     /// By block: the index of its first valid page in `pages`.
     blocks: Vec<usize>,
     /// The valid pages of all blocks.
-    pages: Vec<(u16, u32)>,
+    pages: Vec<(u16, Lpn)>,
     /// By block: whether it has one bit a cell.
     is_slc: Vec<bool>,
     /// The snapshots: all planes of the first, then those of the next.
@@ -257,8 +258,8 @@ impl Twin {
         let first = block * map.tables.pages_per_block;
         for slot in 0..map.tables.pages_per_block {
             let page = map.tables.p2l[(first + slot) as usize];
-            if page != NONE && map.tables.l2p[page as usize] == first + slot {
-                self.pages.push((slot as u16, page));
+            if page != NONE && map.tables.l2p[Lpn(page).index()] == first + slot {
+                self.pages.push((slot as u16, Lpn(page)));
             }
         }
     }
@@ -311,7 +312,7 @@ impl Twin {
         plane: u32,
         step: u32,
         room: u32,
-        valid: &mut Vec<(u16, u32)>,
+        valid: &mut Vec<(u16, Lpn)>,
     ) {
         valid.clear();
         valid.extend_from_slice(self.of(like.model));
@@ -331,7 +332,7 @@ impl Twin {
             valid.extend(free.map(|slot| {
                 // With static allocation only every `step`th page lies on a plane.
                 let page = (turn(slot + 1) % pages) as u32 / step * step + plane % step;
-                (slot as u16, page)
+                (slot as u16, Lpn(page))
             }));
         }
     }

@@ -14,6 +14,7 @@ use super::bitmap::set_bits;
 use super::planes::Open;
 use super::scaled_drive::{Like, Shape, Twin};
 use super::tables::Tables;
+use crate::ftl::Lpn;
 use crate::ftl::history::RandomWrites;
 use assay_spec::device::{Allocation, NandSpec, PageMapSpec};
 use assay_spec::seed::mix;
@@ -47,7 +48,7 @@ fn become_like(map: &mut PageMap, twin: &Twin, shape: &Shape) {
     for (plane, likes) in (0..).zip(&likes) {
         for like in likes {
             twin.valid(*like, plane, step, room(map, twin, like.model), &mut valid);
-            valid.iter().for_each(|(_, p)| next[part(plane) + (p / step) as usize] += 1);
+            valid.iter().for_each(|(_, p)| next[part(plane) + (p.0 / step) as usize] += 1);
         }
     }
     for part in next.chunks_mut(per_part) {
@@ -62,10 +63,10 @@ fn become_like(map: &mut PageMap, twin: &Twin, shape: &Shape) {
         let place = &mut next[part(plane)..];
         let block = block_of(map, plane, index);
         let pages = valid.iter().map(|(slot, p)| {
-            let n = &mut place[(p / step) as usize];
+            let n = &mut place[(p.0 / step) as usize];
             *n += 1;
             let page = if is_static { (*n - 1) * planes + plane } else { *n - 1 };
-            (*slot, page)
+            (*slot, Lpn(page))
         });
         lay(&mut map.tables, block, pages);
     }
@@ -181,13 +182,13 @@ fn close_and_open(map: &mut PageMap, twin: &Twin, plane: u32, likes: &[Like]) {
 
 /// Maps `pages`, (place in the block, logical page), to their places in `block`. Its other
 /// pages are stale.
-fn lay(tables: &mut Tables, block: u32, pages: impl Iterator<Item = (u16, u32)>) {
+fn lay(tables: &mut Tables, block: u32, pages: impl Iterator<Item = (u16, Lpn)>) {
     let first = block * tables.pages_per_block;
     let mut count = 0;
     for (slot, page) in pages {
         let physical = first + u32::from(slot);
-        tables.l2p[page as usize] = physical;
-        tables.p2l[physical as usize] = page;
+        tables.l2p[page.index()] = physical;
+        tables.p2l[physical as usize] = page.0;
         tables.valid_bitmap[physical as usize / 64] |= 1 << (physical % 64);
         count += 1;
     }

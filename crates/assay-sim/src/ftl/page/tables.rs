@@ -6,9 +6,9 @@ use super::blocks::Blocks;
 use super::cached_map::CachedMap;
 use super::planes::{Frontier, Open, PlaneTable};
 use super::slc_cache::SlcCache;
-use crate::ftl::NONE;
 use crate::ftl::gc::{Victim, policy};
 use crate::ftl::wear::Endurance;
+use crate::ftl::{Lpn, NONE};
 use crate::nand::{Nand, Ppa};
 use assay_mem::prefetch;
 use assay_spec::device::{CollectionSpec, Frontiers, NandSpec, PageMapSpec, WearSpec};
@@ -112,7 +112,7 @@ impl Tables {
     /// Maps `page` to the next physical page of a plane's frontier, and returns that. Opens a block
     /// first if the frontier is full. The old copy of `page` must be stale already.
     #[inline(always)]
-    pub(super) fn place(&mut self, plane: &mut PlaneTable, page: u32, frontier: Frontier) -> Ppa {
+    pub(super) fn place(&mut self, plane: &mut PlaneTable, page: Lpn, frontier: Frontier) -> Ppa {
         let shared = self.collection.frontiers == Frontiers::One;
         let own = frontier == Frontier::Collect && !shared;
         let open = if own { &mut plane.collect } else { &mut plane.host };
@@ -126,8 +126,8 @@ impl Tables {
         }
         open.next += 1;
         plane.live += 1;
-        self.l2p[page as usize] = physical;
-        self.p2l[physical as usize] = page;
+        self.l2p[page.index()] = physical;
+        self.p2l[physical as usize] = page.0;
         Ppa { plane: plane.index, page: physical }
     }
 
@@ -161,7 +161,7 @@ impl Tables {
 
     /// Notes that the map entry of `page` changes, unless the whole map is in memory.
     #[inline]
-    pub(super) fn change_entry(&mut self, page: u32) {
+    pub(super) fn change_entry(&mut self, page: Lpn) {
         if let Some(cached_map) = &mut self.cached_map {
             cached_map.change(page);
         }
@@ -169,8 +169,8 @@ impl Tables {
 
     /// Marks physical page `physical`, the old copy of `page`, as stale.
     #[inline]
-    pub(super) fn make_stale(&mut self, physical: u32, page: u32) {
-        debug_assert_eq!(self.p2l[physical as usize], page, "the maps are inverse");
+    pub(super) fn make_stale(&mut self, physical: u32, page: Lpn) {
+        debug_assert_eq!(self.p2l[physical as usize], page.0, "the maps are inverse");
         let (word, bit) = (physical as usize / 64, physical % 64);
         debug_assert_ne!(self.valid_bitmap[word] >> bit & 1, 0, "a page goes stale once");
         self.valid_bitmap[word] &= !(1 << bit);

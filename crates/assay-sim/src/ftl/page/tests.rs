@@ -45,7 +45,7 @@ pub(super) fn torture_on(
         let range = if r >> 60 & 1 == 0 { logical } else { logical.div_ceil(8) };
         let page = (r >> 8) as u32 % range;
         if r & 15 == 0 {
-            map.trim(page);
+            map.trim(Lpn(page));
             written[page as usize] = false;
         } else {
             write(&mut map, &mut nand, page);
@@ -64,12 +64,13 @@ pub(super) fn torture_on(
     }
     map.check();
     for (page, written) in written.iter().enumerate() {
-        assert_eq!(map.locate(page as u32).is_some(), *written, "page {page}");
+        assert_eq!(map.locate(Lpn(page as u32)).is_some(), *written, "page {page}");
     }
     map
 }
 
 fn write(map: &mut PageMap, nand: &mut Nand, page: u32) {
+    let page = Lpn(page);
     map.write(nand, page, &(page..page + 1), Token::NONE);
 }
 
@@ -245,7 +246,7 @@ fn twenty_planes(over_drive: bool) -> (PageMap, Nand) {
     let logical = 20 * 20 * 128;
     let mut map = PageMap::new(&spec, map_spec, logical, 1, true);
     // Page k is in place k / 20 of its plane.
-    (0..logical).filter(|k| k / 20 % 128 < 6).for_each(|k| map.trim(k));
+    (0..logical).filter(|k| k / 20 % 128 < 6).for_each(|k| map.trim(Lpn(k)));
     (map, Nand::new(&spec, 0))
 }
 
@@ -338,6 +339,7 @@ fn run_down() -> (PageMap, Nand) {
 /// How long it takes until a page for `cause` is in the cells.
 fn time_to_put(map: &mut PageMap, nand: &mut Nand, page: u32, cause: Cause) -> Nanos {
     let begin = nand.now();
+    let page = Lpn(page);
     map.put(nand, page, cause, Token::new(Waiter::Request(0), page), &[]);
     let mut flash_events = Vec::new();
     while let Some((queue, slot)) = nand.chips.events.pop(Nanos::NEVER) {

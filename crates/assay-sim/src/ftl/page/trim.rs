@@ -9,15 +9,17 @@
 //! moved when their blocks are emptied.
 
 use super::bits::Bits;
+use crate::ftl::Lpn;
 use crate::nand::Record;
 use assay_spec::Bytes;
+use std::ops::Range;
 
 /// The trimmed pages.
 pub(super) struct Trims {
     /// The number of logical pages that a record page covers.
     bits: u32,
     /// The first record page, as a logical page.
-    first: u32,
+    first: Lpn,
     /// The most trims that may wait to be recorded.
     most: u64,
     /// Trimmed pages of which no record has been requested.
@@ -38,7 +40,7 @@ pub(crate) fn record_pages(page: Bytes, logical: u64) -> u64 {
 impl Trims {
     /// Returns the state for `logical` pages without trims. The record begins with logical page
     /// `first`.
-    pub(super) fn new(page: Bytes, logical: u32, first: u32) -> Trims {
+    pub(super) fn new(page: Bytes, logical: u32, first: Lpn) -> Trims {
         Trims {
             bits: (page.0 * 8) as u32,
             first,
@@ -52,24 +54,24 @@ impl Trims {
 
     /// Returns `true` if `page`, which is mapped, is kept only until its trim is recorded.
     #[inline]
-    pub(super) fn has(&self, page: u32) -> bool {
+    pub(super) fn has(&self, page: Lpn) -> bool {
         self.waiting.len() + self.recording.len() > 0
-            && (self.waiting.has(page) || self.recording.has(page))
+            && (self.waiting.has(page.0) || self.recording.has(page.0))
     }
 
     /// Notes the trim of `page`, which must be mapped.
-    pub(super) fn trim(&mut self, page: u32) {
-        self.waiting.set(page);
-        self.changed.set(page / self.bits);
+    pub(super) fn trim(&mut self, page: Lpn) {
+        self.waiting.set(page.0);
+        self.changed.set(page.0 / self.bits);
     }
 
     /// Notes that `page` is written. The record need not say so: the page is newer.
     #[inline]
-    pub(super) fn written(&mut self, page: u32) {
+    pub(super) fn written(&mut self, page: Lpn) {
         if self.waiting.len() + self.recording.len() + self.recorded.len() > 0 {
             [&mut self.waiting, &mut self.recording, &mut self.recorded]
                 .into_iter()
-                .for_each(|bits| bits.clear(page));
+                .for_each(|bits| bits.clear(page.0));
         }
     }
 
@@ -79,13 +81,13 @@ impl Trims {
     }
 
     /// Returns the record pages. `logical` is the number of all mapped pages.
-    pub(super) fn pages(&self, logical: usize) -> std::ops::Range<u32> {
-        self.first..logical as u32
+    pub(super) fn pages(&self, logical: usize) -> Range<Lpn> {
+        self.first..Lpn(logical as u32)
     }
 
     /// Notes that a recovery scan has found `page` trimmed.
-    pub(super) fn note_recorded(&mut self, page: u32) {
-        self.recorded.set(page);
+    pub(super) fn note_recorded(&mut self, page: Lpn) {
+        self.recorded.set(page.0);
     }
 
     /// Returns the content of record page `number`.
@@ -106,14 +108,14 @@ impl Trims {
     }
 
     /// Notes that the record is in the cells. Returns the pages that it trims.
-    pub(super) fn end_record(&mut self) -> Vec<u32> {
-        let trimmed: Vec<u32> = self.recording.drain().collect();
-        trimmed.iter().for_each(|page| self.recorded.set(*page));
+    pub(super) fn end_record(&mut self) -> Vec<Lpn> {
+        let trimmed: Vec<Lpn> = self.recording.drain().map(Lpn).collect();
+        trimmed.iter().for_each(|page| self.recorded.set(page.0));
         trimmed
     }
 
     /// Returns record page `number` as a logical page.
-    pub(super) fn page(&self, number: u32) -> u32 {
+    pub(super) fn page(&self, number: u32) -> Lpn {
         self.first + number
     }
 }
