@@ -3,6 +3,8 @@
 //! Looks at the sources as text. Code is taken to be formatted by rustfmt, so a function ends at
 //! the first closing brace as far left as its `fn`.
 
+#![allow(clippy::print_stdout)] // a skipped test says why
+
 use assay_spec::catalog::{CONTROLLERS, DEVICES, LEDGERS, PRICES, STUDIES};
 use assay_spec::decode::Source;
 use assay_spec::device::DeviceSpec;
@@ -10,6 +12,7 @@ use assay_spec::experiment::Experiment;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 const LINE: usize = 100;
 const FUNCTION: usize = 70;
@@ -193,6 +196,20 @@ fn nothing_is_left_over() {
         }
     }
     none(offences);
+}
+
+/// What a program leaves in a checkout, an image or a log, is easily committed with the rest.
+#[test]
+fn no_file_is_binary_but_saved_logs() {
+    let listed = Command::new("git").args(["ls-files", "-z"]).current_dir(root()).output();
+    let Ok(listed) = listed.map(|output| output.stdout) else {
+        return println!("skipped: no git");
+    };
+    let names = listed.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+    let names = names.map(|name| String::from_utf8_lossy(name).into_owned());
+    let others = names.filter(|name| !name.starts_with("fuzz/saved/"));
+    let is_binary = |name: &String| fs::read(root().join(name)).is_ok_and(|t| t.contains(&0));
+    none(others.filter(is_binary).collect());
 }
 
 /// Programs are run through `child::tool`, which keeps the user's environment from them: `GIT_DIR`
