@@ -10,7 +10,7 @@
 mod owner;
 pub mod parts;
 
-use crate::ftl::Lpn;
+use crate::lpn::Lpn;
 use crate::nand::{Cause, FlashCommand, Observed, Observer, Operation, Step};
 use crate::work::{Activity, Work};
 use assay_spec::Nanos;

@@ -9,7 +9,7 @@ pub(crate) mod in_place;
 pub(crate) mod page;
 pub(crate) mod wear;
 
-pub(crate) use crate::lpn::Lpn;
+use crate::lpn::Lpn;
 use crate::nand::{Cause, Flash, Nand, Ppa, Token};
 use std::ops::Range;
 

@@ -1,6 +1,6 @@
 //! Addressing: how the bytes of requests lie in the drive's logical pages.
 
-use crate::ftl::Lpn;
+use crate::lpn::Lpn;
 use assay_spec::{Bytes, Request};
 use std::ops::Range;
 

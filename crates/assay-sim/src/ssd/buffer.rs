@@ -1,6 +1,6 @@
 //! The write buffer: pages that the drive has accepted and that are not in the cells yet.
 
-use crate::ftl::Lpn;
+use crate::lpn::Lpn;
 use assay_spec::Bytes;
 use assay_spec::device::{BufferSpec, ReadBuffered};
 use std::collections::VecDeque;

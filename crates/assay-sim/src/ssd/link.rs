@@ -7,7 +7,7 @@ use super::addressing::Addressing;
 use super::requests::Requests;
 use super::slots::LINK;
 use crate::events::{Events, Queue};
-use crate::ftl::Lpn;
+use crate::lpn::Lpn;
 use crate::waits::Waits;
 use assay_spec::device::LinkSpec;
 use assay_spec::{Bytes, Nanos, Op, Rate};

@@ -6,7 +6,7 @@
 
 use super::buffer::StagedPage;
 use super::link::LinkTransfer;
-use crate::ftl::Lpn;
+use crate::lpn::Lpn;
 use crate::nand::Token;
 use crate::waits::Waits;
 use assay_spec::Nanos;

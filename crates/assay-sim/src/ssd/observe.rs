@@ -2,7 +2,7 @@
 //!
 //! *Hot path.* Each report costs one test of an option if there is no observer.
 
-use crate::ftl::Lpn;
+use crate::lpn::Lpn;
 use crate::nand::{Nand, Observed};
 use crate::work::{Activity, Work};
 use assay_spec::{Nanos, Op, Request};

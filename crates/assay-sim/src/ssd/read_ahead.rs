@@ -1,6 +1,6 @@
 //! Read-ahead: fetches pages before the host requests them, for sequential streams.
 
-use crate::ftl::Lpn;
+use crate::lpn::Lpn;
 use crate::nand::Token;
 use assay_spec::Bytes;
 use assay_spec::device::{Direction, Reach, ReadAheadSpec};

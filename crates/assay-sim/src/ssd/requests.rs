@@ -1,6 +1,6 @@
 //! The requests in flight.
 
-use crate::ftl::Lpn;
+use crate::lpn::Lpn;
 use assay_spec::{Bytes, Completion, Nanos, Op, Request};
 use std::ops::{Index, IndexMut, Range};
 

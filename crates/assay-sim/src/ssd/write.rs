@@ -8,7 +8,8 @@ use super::map_save::WaitsForMap;
 use super::observe::report_origin;
 use super::requests::EROFS;
 use super::write_back_cache::WriteBackCache;
-use crate::ftl::{Ftl, Lpn};
+use crate::ftl::Ftl;
+use crate::lpn::Lpn;
 use crate::nand::{Cause, FlashEvent, Observed, Token, Waiter};
 use assay_spec::{Nanos, Op};
 

@@ -9,7 +9,7 @@
 //! expected by a dirty page.
 
 use super::buffer::StagedPage;
-use crate::ftl::Lpn;
+use crate::lpn::Lpn;
 use assay_spec::device::LazySpec;
 use assay_spec::{Bytes, Nanos};
 use std::collections::BTreeMap;

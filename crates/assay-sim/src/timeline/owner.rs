@@ -5,7 +5,7 @@
 //! the rest of its program, the one that wrote the page. Steps of one kind and cause on one page
 //! come in the order of their commands.
 
-use crate::ftl::Lpn;
+use crate::lpn::Lpn;
 use crate::nand::{Cause, FlashCommand, Step};
 use crate::work::Activity;
 use std::collections::{BTreeMap, VecDeque};

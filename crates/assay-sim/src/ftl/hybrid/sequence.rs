@@ -1,6 +1,7 @@
 //! Detects sequential writes.
 
-use crate::ftl::{Lpn, NONE};
+use crate::ftl::NONE;
+use crate::lpn::Lpn;
 
 /// A detector of sequential writes.
 #[derive(Clone, Copy, Debug)]

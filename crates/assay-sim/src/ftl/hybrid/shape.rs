@@ -1,6 +1,6 @@
 //! The geometry of superblocks.
 
-use crate::ftl::Lpn;
+use crate::lpn::Lpn;
 use crate::nand::Ppa;
 
 /// The planes and blocks that make up superblocks.

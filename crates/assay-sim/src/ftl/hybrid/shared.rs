@@ -7,7 +7,8 @@
 //! copy its content along as long as logs hold such copies: otherwise a recovery scan would find
 //! one of them as the newest version.
 
-use crate::ftl::{Lpn, NONE};
+use crate::ftl::NONE;
+use crate::lpn::Lpn;
 use std::collections::VecDeque;
 
 /// The shared logs of all groups.

@@ -13,8 +13,8 @@
 //! for only while all of them are changed.
 
 use super::bits::Bits;
-use crate::ftl::Lpn;
 use crate::ftl::history::RandomWrites;
+use crate::lpn::Lpn;
 use assay_spec::Bytes;
 use assay_spec::device::PageMapSpec;
 use assay_spec::seed::mix;

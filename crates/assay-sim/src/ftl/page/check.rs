@@ -2,7 +2,8 @@
 
 use super::PageMap;
 use super::planes::PlaneTable;
-use crate::ftl::{Census, Lpn, NONE};
+use crate::ftl::{Census, NONE};
+use crate::lpn::Lpn;
 
 /// Checks l2p, p2l, the valid bitmap and the valid pages of each plane against each other.
 pub(super) fn check_maps(map: &PageMap) {

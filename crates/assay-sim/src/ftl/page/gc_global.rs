@@ -13,7 +13,8 @@
 
 use super::PageMap;
 use super::planes::{Collecting, Frontier, Move, PlaneTable};
-use crate::ftl::{Deferred, Lpn};
+use crate::ftl::Deferred;
+use crate::lpn::Lpn;
 use crate::nand::{Nand, Token};
 use assay_spec::device::{Frontiers, Pace};
 

@@ -9,8 +9,8 @@
 use super::bitmap::next_bit;
 use super::planes::{Collecting, Frontier, Move, PlaneTable};
 use super::tables::{LINE, Tables};
-use crate::ftl::Lpn;
 use crate::ftl::wear::cold_block;
+use crate::lpn::Lpn;
 use crate::nand::{Cause, Nand, Ppa, Token};
 use assay_mem::prefetch;
 use assay_spec::device::{BackgroundSpec, CopyPath, EraseTime, Pace};

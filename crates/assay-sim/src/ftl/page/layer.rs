@@ -2,7 +2,8 @@
 
 use super::map_checkpoint::SavedMap;
 use super::{PageMap, check, recovery};
-use crate::ftl::{Census, Deferred, Ftl, Lpn, MapCache, MapWrites, NONE, Recover, Trim};
+use crate::ftl::{Census, Deferred, Ftl, MapCache, MapWrites, NONE, Recover, Trim};
+use crate::lpn::Lpn;
 use crate::nand::{Cause, Flash, Nand, Ppa, Token};
 use assay_mem::prefetch;
 use std::ops::Range;

@@ -7,7 +7,7 @@
 //! any other. Their places are kept in memory.
 
 use super::bits::Bits;
-use crate::ftl::Lpn;
+use crate::lpn::Lpn;
 use assay_spec::Bytes;
 use assay_spec::device::PageMapSpec;
 

@@ -1,7 +1,8 @@
 //! The logs of planes: their open blocks, their free ones, and the one that is being emptied.
 
+use crate::ftl::NONE;
 use crate::ftl::wear::FreeBlocks;
-use crate::ftl::{Lpn, NONE};
+use crate::lpn::Lpn;
 use crate::nand::{Cause, Ppa};
 use assay_spec::device::{NandSpec, PageMapSpec, SlcCacheSpec};
 

@@ -3,8 +3,8 @@
 
 use super::cached_map::Changed;
 use super::{NONE, PageMap, mapped_pages};
-use crate::ftl::Lpn;
 use crate::ftl::history::{FtlHarness, RandomWrites};
+use crate::lpn::Lpn;
 use assay_spec::Bytes;
 use assay_spec::device::{
     Allocation, EraseTime, Frontiers, NandSpec, PageMapSpec, SlcCacheSpec, WearSpec,

@@ -14,8 +14,8 @@ use super::bitmap::set_bits;
 use super::planes::Open;
 use super::scaled_drive::{Like, Shape, Twin};
 use super::tables::Tables;
-use crate::ftl::Lpn;
 use crate::ftl::history::RandomWrites;
+use crate::lpn::Lpn;
 use assay_spec::device::{Allocation, NandSpec, PageMapSpec};
 use assay_spec::seed::mix;
 

@@ -9,7 +9,7 @@
 //! moved when their blocks are emptied.
 
 use super::bits::Bits;
-use crate::ftl::Lpn;
+use crate::lpn::Lpn;
 use crate::nand::Record;
 use assay_spec::Bytes;
 use std::ops::Range;
