@@ -144,7 +144,7 @@ row X18.5 "a loop device on a file with holes is read with a warning, unless it 
 btrfs_below() { need mkfs.btrfs; noise i 160; attach i --direct-io=off; local below=$device; mkfs.btrfs -q "$below" >/dev/null; mounted "$below" m
   "$assay" run read.toml --quiet --out made --only m/f --size 1MiB; warned 1 "losetup --direct-io=on $below" m/f; }
 row X18.6 "so is a file on a btrfs on such a loop device" btrfs_below
-served() { need bindfs; mkdir s b; bindfs s b 2>/dev/null || skip "no FUSE"; undo "umount -l $PWD/b"; noise s/f 4; warned 1 FUSE b/f; attach b/f; warned 1 FUSE "$device"; }
+served() { need_root; need bindfs; mkdir s b; bindfs s b 2>/dev/null || skip "no FUSE"; undo "umount -l $PWD/b"; noise s/f 4; warned 1 FUSE b/f; attach b/f; warned 1 FUSE "$device"; }
 row X18.7 "a file that a program serves, and a loop device on it, are measured with a warning" served
 overlay_in_memory() { need_root; mkdir l t m; mounted none t -t tmpfs; mkdir t/u t/w
   mount -t overlay none m -o lowerdir=l,upperdir=t/u,workdir=t/w 2>/dev/null || skip "no overlay"; undo "umount -l $PWD/m"; noise m/f 4; warned 1 "in memory" m/f; }

@@ -90,7 +90,7 @@ row V4 "the same with its objects alone" eval 'set_for_git "GIT_OBJECT_DIRECTORY
 row V5 "a workload of git where GIT_TRACE names a file" eval 'set_for_git "GIT_TRACE=$PWD/said"'
 row V6 "a workload of git with hooks in the templates" eval 'mkdir -p t/hooks; printf "#!/bin/sh\\ntouch $PWD/said\\n" >t/hooks/post-checkout; chmod +x t/hooks/post-checkout; set_for_git "GIT_TEMPLATE_DIR=$PWD/t"'
 row V7 "a workload of git with settings in the environment" eval 'set_for_git GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=core.worktree "GIT_CONFIG_VALUE_0=$PWD/v"'
-inside_repository() { tags=40 history; mkdir v/d; busy 'v/d/assay-*/data/history/.git/objects' "$assay" run f.toml --quiet --out out --on v/d; until rm -rf v/d/assay-*/data/history/.git; do sleep 0.1; done; end "0|3"; same_refs; }
+inside_repository() { tags=40 history; mkdir v/d; busy 'v/d/assay-*/data/history/.git/objects' "$assay" run f.toml --quiet --out out --on v/d; for _ in $(seq 50); do rm -rf v/d/assay-*/data/history/.git && break; sleep 0.1; done; end "0|3"; same_refs; }
 row V8 "a repository of assay's that vanishes inside of the user's" inside_repository
 
 option_tag() { history; local paper; paper=$(mktemp /var/tmp/paperXXXXXX); undo "rm -f $paper"; echo mine >$paper; victim $paper

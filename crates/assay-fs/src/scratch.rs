@@ -6,8 +6,8 @@
 //! abandoned by assay: with such a name, owned by its user, closed to others, with a marker that
 //! names this very directory and that nobody has locked, or empty for a minute. In the directory it
 //! removes only files that the work makes and that are younger than the directory, as an older file
-//! was moved there.
-//! It follows no symlink and crosses no mount. If other files are left, the directory stays.
+//! was moved there. It follows no symlink and crosses no mount. If other files are left, the
+//! directory stays.
 
 use crate::directory::Directory;
 use crate::node::{self, InodeId, Node, NodeKind, random_name};
@@ -248,7 +248,9 @@ fn sweep(below: &Directory, prefix: &str, makes: Makes) {
         // be removed stays for the next time.
         let _ = match dead(&whole) {
             Some(lock) => remove(below, &entry.name, &whole, makes, Some(lock)),
-            None if is_unfinished(&whole) => remove(below, &entry.name, &whole, makes, None),
+            None if is_unfinished(&whole).unwrap_or(false) => {
+                remove(below, &entry.name, &whole, makes, None)
+            }
             None => Ok(()),
         };
     }
@@ -269,28 +271,26 @@ fn dead(whole: &Directory) -> Option<File> {
 
 /// Returns `true` if a process was killed while it made or removed the directory: it is empty, or
 /// has only an unlocked marker, and nobody has changed it for a while.
-fn is_unfinished(whole: &Directory) -> bool {
-    let check = || -> io::Result<bool> {
-        is_shut(whole)?;
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_err(io::Error::other)?;
-        let names = whole.entries()?;
-        let is_old = now.as_secs().cast_signed() - whole.node()?.modified.0 >= MAKING;
-        let is_free = || -> io::Result<bool> {
-            match names.as_slice() {
-                [] => Ok(true),
-                [marker] if marker.name == UNLOCKED => {
-                    let mut marker = whole.open_file(UNLOCKED, OFlags::RDONLY)?;
-                    let mut said = String::new();
-                    (&mut marker).take(400).read_to_string(&mut said)?;
-                    flock(&marker, FlockOperation::NonBlockingLockExclusive)?;
-                    Ok(text(whole.id()?).starts_with(&said))
-                }
-                _ => Ok(false),
-            }
-        };
-        Ok(is_old && is_free()?)
-    };
-    check().unwrap_or(false)
+///
+/// # Errors
+/// If the directory is not closed to others, cannot be read, or has a marker that is locked.
+fn is_unfinished(whole: &Directory) -> io::Result<bool> {
+    is_shut(whole)?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_err(io::Error::other)?;
+    if now.as_secs().cast_signed() - whole.node()?.modified.0 < MAKING {
+        return Ok(false);
+    }
+    match whole.entries()?.as_slice() {
+        [] => Ok(true),
+        [marker] if marker.name == UNLOCKED => {
+            let mut marker = whole.open_file(UNLOCKED, OFlags::RDONLY)?;
+            flock(&marker, FlockOperation::NonBlockingLockExclusive)?;
+            let mut said = String::new();
+            (&mut marker).take(400).read_to_string(&mut said)?;
+            Ok(text(whole.id()?).starts_with(&said))
+        }
+        _ => Ok(false),
+    }
 }
 
 #[cfg(test)]

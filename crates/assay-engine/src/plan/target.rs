@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::linux::setup::LinuxSetup;
-use crate::safety::layers::DiskReads;
+use crate::safety::disks::DiskReads;
 use crate::safety::memory;
 use crate::target::block::Opened;
 use assay_sim::ArraySetup;

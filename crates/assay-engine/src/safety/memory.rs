@@ -1,7 +1,7 @@
 //! Finds files, directories and devices that memory answers for: those that lie in it, and those on
 //! loop devices that go through the page cache or have holes behind them.
 
-use super::layers::{places, stores};
+use super::disks::{places, stores};
 use super::stack::{Loop, loops};
 use super::store::{Extent, Store};
 use super::sysfs::Device;

@@ -12,11 +12,11 @@
 
 mod closed;
 pub(crate) mod contents;
+pub(crate) mod disks;
 mod explain;
 pub(crate) mod identity;
 pub(crate) mod in_use;
 pub(crate) mod intent;
-pub(crate) mod layers;
 pub(crate) mod lease;
 pub(crate) mod loss;
 pub(crate) mod mark;

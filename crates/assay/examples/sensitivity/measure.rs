@@ -282,7 +282,10 @@ fn decoded(
 ) -> Result<(Experiment, ExperimentRecord)> {
     let rescaled = scale.and_then(|scale| Experiment::rescaled(b.text, scale));
     let (file, text) = (b.file.to_owned(), rescaled.unwrap_or_else(|| b.text.to_owned()));
-    let text = repeats.map_or(text.clone(), |count| Experiment::repeated(&text, count));
+    let text = match repeats {
+        Some(count) => Experiment::repeated(&text, count),
+        None => text,
+    };
     let experiment = Experiment::parse(Source { file: b.file, text: &text }).map_err(say)?;
     let name = experiment.name.clone();
     Ok((experiment, ExperimentRecord { name, file, text }))
