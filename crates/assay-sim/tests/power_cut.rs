@@ -17,7 +17,7 @@ use assay_sim::{
 };
 use assay_spec::device::{BufferSpec, DeviceKind, DeviceSpec, FlushSpec, FtlSpec, SsdSpec};
 use assay_spec::{Bytes, Completion, Nanos, Op, Request};
-use random::{Draw, device};
+use random::{Draw, device, share};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -467,7 +467,7 @@ fn what_was_flushed_survives_power_cuts() {
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
-                while drives.load(std::sync::atomic::Ordering::Relaxed) < DRIVES {
+                while drives.load(std::sync::atomic::Ordering::Relaxed) < share(DRIVES) {
                     let seed = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
                     let outcome = std::panic::catch_unwind(|| cut_power(Draw::seeded(seed)));
                     let survived = outcome.unwrap_or_else(|_| panic!("seed {seed}"));

@@ -2,9 +2,9 @@
 //! more than 512 MiB. A verb that lacks the memory for what it is asked says so first, which is why
 //! none is given more.
 //!
-//! There are more than five thousand inputs: run directories, request logs, specs, devices, price
-//! lists, traces and DiskSim's files, each valid but for a few changes. They are the same in every
-//! run.
+//! With `ASSAY_FULL` set, as in `.ci/full`, there are more than five thousand inputs, else a
+//! quarter: run directories, request logs, specs, devices, price lists, traces and DiskSim's files,
+//! each valid but for a few changes. They are the same in every run.
 
 mod mutate;
 
@@ -59,6 +59,11 @@ const PRICES: &str = "format = 1\nname = \"mine\"\ntitle = \"T\"\nsource = \"S\"
     [[price]]\ndevice = \"perc-6i\"\ntitle = \"C\"\ncapacity = \"1GB\"\nper_gb = 10.5\n\n\
     [memory]\nper_gb = 2.5\n\n[energy]\nper_kwh = 0.25\n";
 
+/// Returns how many of `all` inputs a test makes.
+fn share(all: usize) -> usize {
+    if std::env::var_os("ASSAY_FULL").is_some() { all } else { all / 4 }
+}
+
 /// Makes a directory with valid files, and a run of them in `out`.
 fn with_run() -> tempfile::TempDir {
     let directory = place();
@@ -108,12 +113,12 @@ fn runs(file: &str, rounds: usize, seed: u64) {
 
 #[test]
 fn records_of_runs() {
-    runs("run.json", 600, 0x9e37_79b9_7f4a_7c15);
+    runs("run.json", share(600), 0x9e37_79b9_7f4a_7c15);
 }
 
 #[test]
 fn cells_of_runs() {
-    runs("cells.json", 600, 0x2545_f491_4f6c_dd1d);
+    runs("cells.json", share(600), 0x2545_f491_4f6c_dd1d);
 }
 
 #[test]
@@ -121,7 +126,7 @@ fn experiments() {
     let directory = with_run();
     let place = directory.path();
     let random = &mut Random(3);
-    for round in 0..500 {
+    for round in 0..share(500) {
         let data = lines(EXPERIMENT, random);
         fs::write(place.join("x.toml"), &data).unwrap();
         let what = || keep("experiment.toml", round, &data);
@@ -146,7 +151,7 @@ fn devices() {
     let experiment = EXPERIMENT.replace("drive.toml", "x.toml");
     fs::write(place.join("of-x.toml"), experiment).unwrap();
     let random = &mut Random(4);
-    for round in 0..600 {
+    for round in 0..share(600) {
         let data = lines(right[random.below(right.len())], random);
         fs::write(place.join("x.toml"), &data).unwrap();
         let what = || keep("device.toml", round, &data);
@@ -157,7 +162,7 @@ fn devices() {
             obeys(place, &["run", "of-x.toml", "--out", "x", "--quiet"], &what);
         }
     }
-    for round in 0..100 {
+    for round in 0..share(100) {
         let data = lines(find(CONTROLLERS, "perc-6i").expect("it is bundled").text, random);
         fs::write(place.join("x.toml"), &data).unwrap();
         let what = || keep("controller.toml", round, &data);
@@ -196,7 +201,7 @@ fn price_lists() {
     let directory = with_run();
     let place = directory.path();
     let random = &mut Random(5);
-    for round in 0..400 {
+    for round in 0..share(400) {
         let data = lines(PRICES, random);
         fs::write(place.join("x.toml"), &data).unwrap();
         let what = || keep("prices.toml", round, &data);
@@ -222,7 +227,7 @@ fn request_logs() {
     let place = directory.path();
     let right: Vec<Vec<u8>> = logs(place).iter().take(4).map(|p| fs::read(p).unwrap()).collect();
     let random = &mut Random(6);
-    for round in 0..700 {
+    for round in 0..share(700) {
         let log = &right[random.below(right.len())];
         // The footer, which describes the columns, lies at the end.
         let data = match random.below(2) {
@@ -257,7 +262,7 @@ fn traces() {
     let place = directory.path();
     let random = &mut Random(7);
     let records = records();
-    for round in 0..700 {
+    for round in 0..share(700) {
         let data = match random.below(3) {
             0 => bytes(&records, random),
             1 => bytes(TEXT.as_bytes(), random),
@@ -288,7 +293,7 @@ fn files_of_disksim() {
     let directory = place();
     let place = directory.path();
     let random = &mut Random(8);
-    for round in 0..400 {
+    for round in 0..share(400) {
         FILES.iter().for_each(|(name, text)| fs::write(place.join(name), text).unwrap());
         let (name, text) = FILES[random.below(3)];
         let data = lines(text, random);
@@ -303,7 +308,7 @@ fn files_of_disksim() {
 #[test]
 fn ledgers() {
     let random = &mut Random(9);
-    for round in 0..500 {
+    for round in 0..share(500) {
         let right = LEDGERS[random.below(LEDGERS.len())].text;
         let data = lines(right, random);
         let Ok(text) = std::str::from_utf8(&data) else { continue };

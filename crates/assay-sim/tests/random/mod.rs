@@ -18,6 +18,12 @@ use assay_spec::{Bytes, Completion, Nanos, Op, Rate, Request};
 /// Requests of a drive, at most.
 pub const REQUESTS: usize = 220;
 
+/// Returns how many of `all` drives a test draws: all if `ASSAY_FULL` is set, as in `.ci/full`,
+/// else a quarter.
+pub fn share(all: u64) -> u64 {
+    if std::env::var_os("ASSAY_FULL").is_some() { all } else { all / 4 }
+}
+
 /// Numbers drawn from a seed, or from bytes while there are any.
 pub enum Draw<'a> {
     /// As many as are wanted.
