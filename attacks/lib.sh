@@ -3,23 +3,29 @@
 
 MIB=1048576
 
-# row ID WORDS FUNCTION [ARGUMENT …]: runs one row.
+# row ID WORDS FUNCTION [ARGUMENT …]: begins one row, when fewer than $jobs of them run.
 row() {
-  local id=$1 words=$2 code said group
+  local id=$1 words=$2 group
   shift 2
   number=$((number + 1))
   case "$id $words" in *$only*) ;; *) return 0 ;; esac
   # Leaves out groups, by the beginnings of their names.
   for group in ${ATTACKS_WITHOUT-}; do [[ $id == $group* ]] && return 0; done
   if [ -n "$list" ]; then echo "$id  $words"; return 0; fi
-  dir=$base/$number
+  while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do wait -n; done
+  one_row "$id" "$words" "$@" &
+}
+
+one_row() {
+  local id=$1 words=$2 code said dir=$base/$number begun=$SECONDS
+  shift 2
   mkdir "$dir"
   said=$( (cd "$dir" && in_row "$@") 2>&1)
   code=$?
   case $code in
-    0) passed=$((passed + 1)); echo "ok $number $id: $words" ;;
-    77) skipped=$((skipped + 1)); echo "ok $number $id: $words # skip ${said##*skip: }" ;;
-    *) failed=$((failed + 1)); echo "not ok $number $id: $words"; printf '%s\n' "$said" | sed 's/^/  | /' ;;
+    0) echo "passed $((SECONDS - begun)) $id" >>"$base/results"; echo "ok $number $id: $words" ;;
+    77) echo "skipped $((SECONDS - begun)) $id" >>"$base/results"; echo "ok $number $id: $words # skip ${said##*skip: }" ;;
+    *) echo "failed $((SECONDS - begun)) $id" >>"$base/results"; printf '%s\n' "not ok $number $id: $words" "$(printf '%s\n' "$said" | sed 's/^/  | /')" ;;
   esac
   [ -n "$keep" ] || rm -rf --one-file-system "$dir"
 }
@@ -40,6 +46,9 @@ undo_all() {
   for step in "${undo_list[@]}"; do eval "$step" >/dev/null 2>&1; done
   exit $code
 }
+
+# alone NAME: waits until no other row that runs now has said so, too.
+alone() { exec 9>"$base/$1.lock"; flock 9; }
 
 skip() { echo "skip: $*"; exit 77; }
 fail() { echo "failed: $*"; exit 1; }

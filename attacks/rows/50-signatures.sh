@@ -169,13 +169,13 @@ zip 16 0 504b0304
 unknown-in-the-middle 16 8388608 01
 unknown-at-the-end 16 -1 01
 HEADERS
-label_only() { need zpool zfs-fuse; image i 80; attach i; pgrep -x zfs-fuse >/dev/null || { zfs-fuse; undo "pkill -x zfs-fuse"; }
+label_only() { need zpool zfs-fuse; alone zfs; image i 80; attach i; pgrep -x zfs-fuse >/dev/null || { zfs-fuse; undo "pkill -x zfs-fuse"; }
   for _ in $(seq 50); do zpool list >/dev/null 2>&1 && break; sleep 0.1; done
   zpool create -m none attackpool "$device" 2>/dev/null || skip "no pool"; zpool export attackpool
   for at in 131072 393216; do dd if=/dev/zero of=i bs=1k seek=$((at / 1024)) count=128 conv=notrunc status=none; done
   sync; victim i; writes "$device"; }
 row G5 "a ZFS label without uberblocks" label_only
-zpool_member() { need zpool zfs-fuse; image i 80; attach i; pgrep -x zfs-fuse >/dev/null || { zfs-fuse; undo "pkill -x zfs-fuse"; }
+zpool_member() { need zpool zfs-fuse; alone zfs; image i 80; attach i; pgrep -x zfs-fuse >/dev/null || { zfs-fuse; undo "pkill -x zfs-fuse"; }
   for _ in $(seq 50); do zpool list >/dev/null 2>&1 && break; sleep 0.1; done
   zpool create -m none attackpool "$device" 2>/dev/null || skip "no pool"; zpool export attackpool; sync; victim i; writes "$device"; }
 row G5 "an exported pool of zfs-fuse" zpool_member

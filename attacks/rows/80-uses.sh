@@ -295,7 +295,7 @@ immutable() { need chattr; ours f; chattr +i f 2>/dev/null || skip "no chattr"; 
 row Q6 "a file that not even root may write" immutable
 
 # U11: a file system that is mounted straight from a file, without a loop device (EROFS since Linux 6.12).
-erofs() { need_root; need mkfs.erofs python3; mkdir s m; echo mine >s/mine; mkfs.erofs i s >/dev/null 2>&1; truncate -s 8M i
+erofs() { alone erofs; need_root; need mkfs.erofs python3; mkdir s m; echo mine >s/mine; mkfs.erofs i s >/dev/null 2>&1; truncate -s 8M i
   python3 -c 'import ctypes, sys
 c = ctypes.CDLL(None); sys.exit(c.mount(sys.argv[1].encode(), b"m", b"erofs", 1, None) != 0)' "$(eval echo "$1")" || skip "no EROFS from a file"
   undo "umount -l $PWD/m"; }
