@@ -111,6 +111,13 @@ image_inside() { "$assay" linux status >/dev/null 2>&1 || skip "no kernel for gu
   ends 2 "$assay" linux run --drive "sim:$here/drive.toml" --quiet --out out --image out/command.json -- true
   says "would lie in the run directory"; [ ! -e out ] || fail "left: $(ls -A out)"; }
 row I13 "an image that has the name of the record in the run directory" image_inside
+image_lost() { "$assay" linux status >/dev/null 2>&1 || skip "no guest kernel"
+  "$assay" linux run --drive "sim:$here/drive.toml" --quiet --out lo --image im -- \
+    sh -c 'echo mine >/dev/vda; sync; i=0; while [ $i -lt 1000000 ]; do i=$((i + 1)); done' >.out 2>.err & run=$!
+  undo "kill -9 $run"; for _ in $(seq 200); do [ -s im ] && break; sleep 0.05; done; sleep 1; eval "$1"; run_ends 3; says linux-image-lost; }
+row I14 "an image that is removed while the guest runs" image_lost 'rm im'
+row I14 "an image that is cut while the guest runs" image_lost 'truncate -s 4096 im'
+row I14 "another file in the place of the image" image_lost 'echo mine >other; mv other im; victim im'
 
 # raw_until SIGNAL: the shell of a guest on a terminal; SIGNAL ends assay, and the terminal is as it was.
 raw_until() { need python3; "$assay" linux status >/dev/null 2>&1 || skip "no kernel for guests"; cat >lent.py <<'P'

@@ -18,6 +18,12 @@ row E10.2 "Ctrl-C on a device that does not answer ends the run within 5 s" unan
 paused() { noise i 8; sed -i 's/^measure.*/measure = { time = "5s" }/' read.toml; during read.toml ./i; kill -STOP $run; sleep 2; kill -CONT $run
   run_over 20 || fail "it goes on"; run_ends 0; cp out/cells.json .err; says "assay did not run for"; }
 row E10.3 "a run that reads and is stopped for 2 s: the cell says so" paused
+quota() { need_root; local group=/sys/fs/cgroup/cpu; [ -d $group ] || group=/sys/fs/cgroup
+  group=$group/attack.$BASHPID; mkdir "$group" 2>/dev/null || skip "no control group"; undo "rmdir $group"
+  { echo 10000 >"$group/cpu.cfs_quota_us" || echo 10000 100000 >"$group/cpu.max"; } 2>/dev/null || skip "no quota"
+  noise i 8; sed -i 's/^measure.*/measure = { time = "3s" }/' read.toml
+  ends 0 sh -c "echo \$\$ >$group/cgroup.procs; exec \"\$0\" \"\$@\"" "$assay" run read.toml --quiet --out out --only ./i; cp out/cells.json .err; says "quota of processor time"; }
+row E10.4 "a run in a control group with a tenth of a processor: the cell says so" quota
 
 full() { # a device whose backing has no room: a sparse file on a small file system
   need mkfs.ext4; image outer 16; mkfs.ext4 -q -F outer; attach outer; mounted "$device" m
@@ -46,8 +52,15 @@ row E11.2 "a file that is cut short while it is read is named" cut_read
 taken() { made; need mkfs.ext4; timed 30s; during timed.toml ./f --write ./f
   attach f; mkfs.ext4 -q -F "$device"; sync; victim f; run_ends 3; }
 row H1 "a file that somebody attaches and formats while it is written" taken
-read_beside() { made; timed 3s; during timed.toml ./f --write ./f; head -c 1 f >/dev/null; run_ends 0; }
-row H2 "somebody who only reads the file lets the run go on" read_beside
+read_beside() { made; timed 30s; during timed.toml ./f --write ./f; head -c 1 f >/dev/null; run_ends 3; grep -q "somebody else opened" err || fail "$(cat err)"; }
+row H2 "somebody who reads the file ends a run that writes to it" read_beside
+read_then_written() { made; need mkfs.ext4; timed 30s; during timed.toml ./f --write ./f; mkfs.ext4 -q -F f; sync; victim f; run_ends 3; e2fsck -fn f; }
+row H4 "a file that mkfs reads first and then formats while it is written" read_then_written
+copied_over() { made; noise data 4; timed 30s; during timed.toml ./f --write ./f; ! cmp -s data f; dd if=data of=f conv=notrunc,fsync bs=1M status=none
+  cmp -n "$(stat -c %s f)" data f || fail "changed"; run_ends 3; }
+row H5 "a file that somebody compares and then copies to while it is written" copied_over
+read_and_kept() { made; need mkfs.ext4; timed 30s; during timed.toml ./f --write ./f; sleep 20 <f & undo "kill $!"; sleep 0.5; attach f; mkfs.ext4 -q -F "$device"; sync; victim f; run_ends 3; }
+row H6 "the same through a loop device, while somebody reads it" read_and_kept
 mount_during() { image i 8; attach i; need mkfs.ext4; timed 30s; during timed.toml "$device" --write "$device"
   ! mkfs.ext4 -q -F "$device" 2>/dev/null || fail "mkfs could have it"; kill -INT $run; run_ends 130; }
 row H3 "mkfs cannot have a device that is being measured" mount_during
@@ -94,6 +107,11 @@ image_full() { small_tmpfs; ends 3 "$assay" linux run --drive "sim:$here/drive.t
 row E12.7 "linux run where the image fills its file system" image_full
 unsynced() { need strace; ends 3 strace -f -o /dev/null -e inject=fsync:error=EIO:when=1 "$assay" run read.toml --quiet --out o --only ./n --size 4MiB
   [ ! -e o ] && [ ! -e n ] || fail "left: $(ls)"; }
+full_below() { need mkfs.ext4; image i 24; attach i; mkfs.ext4 -q "$device"; mounted "$device" m; truncate -s 256M m/x
+  attach m/x; mkfs.ext4 -q "$device"; mounted "$device" n; truncate -s 64M n/y; attach n/y
+  sed -i 's/4KiB/64KiB/; s/^range.*//; s/requests = 256/requests = 576/' write.toml
+  ends 3 "$assay" run write.toml --quiet --out out --only "$device" --write "$device"; says writes-lost; }
+row E12.10 "a page cache takes what the file system two layers below has no room for" full_below
 row E12.9 "a directory that cannot be synced when the run begins" unsynced
 unmounted() { need_root; need mkfs.ext4; image i 32; mkfs.ext4 -q -F i; attach i; mounted "$device" m
   for _ in 1 2 3; do "$assay" run read.toml --quiet --out "out-$RANDOM" --only m/f --size 4MiB >/dev/null 2>&1 ||
@@ -196,6 +214,12 @@ row E15.8 "a trace that lasts for centuries" late_event
 few_files() { image f 8; code=0; (ulimit -n "$1"; exec "$assay" run read.toml --quiet --out out --only "$2") >.out 2>.err || code=$?
   [ $code = 3 ] && says "ulimit -n" || fail "exit status $code: $(cat .err; ls)"; }
 row E15.9 "too few open files for a run" few_files 5 "sim:$here/drive.toml"
+some_files() { local n; for n in $(seq 8 30); do code=0; (ulimit -n $n; exec "$assay" run write.toml --quiet --out out --only ./f --size 2MiB) >.out 2>.err || code=$?
+  [ $code = 3 ] || fail "exit status $code with $n files: $(cat .err)"; [ "$(ls -A)" = "$1" ] || fail "left with $n files: $(ls -A)"; done; }
+row E15.12 "too few open files to remove what a run has made" some_files "$(printf '%s\n' .err .out long.toml read.toml write.toml)"
+few_to_read() { "$assay" run read.toml --quiet --out out --only "sim:$here/drive.toml" >/dev/null; code=0
+  (ulimit -n 4; exec "$assay" report out) >.out 2>.err || code=$?; [ $code = 3 ] && says "ulimit -n" || fail "exit status $code: $(cat .err)"; }
+row E15.11 "too few open files for a report" few_to_read
 long_word() { printf 'a = %s\n' "$(head -c 200000 /dev/zero | tr '\0' '[')" >long.toml; ends 2 "$assay" run long.toml --quiet --out out --only sim:ssd-m
   [ "$(wc -c <.err)" -lt 5000 ] || fail "a message of $(wc -c <.err) bytes"; }
 row E7.9 "an error in a line of 200,000 characters" long_word

@@ -1,4 +1,5 @@
-//! The memory and the processors that this process may use.
+//! The memory and the processors that this process may use, and how often its control groups kept
+//! it from using them.
 
 use assay_spec::Bytes;
 use rustix::process::{Resource, getrlimit};
@@ -11,31 +12,47 @@ pub(crate) fn available_memory() -> Bytes {
     let line = table.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
     let kibibytes = line.and_then(|rest| rest.trim().strip_suffix("kB")?.trim().parse().ok());
     let machine = kibibytes.map_or(u64::MAX, |n: u64| n << 10);
-    let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let stated = |path: PathBuf| fs::read_to_string(path).ok()?.trim().parse().ok();
-    let group = limit_files(&groups).into_iter().filter_map(stated).min().unwrap_or(u64::MAX);
+    let limits = group_files(&own_groups(), "memory", "memory.max", "memory.limit_in_bytes");
+    let group = limits.into_iter().filter_map(stated).min().unwrap_or(u64::MAX);
     let limits = [Resource::As, Resource::Data].map(|of| getrlimit(of).current);
     let limit = limits.into_iter().flatten().min().unwrap_or(u64::MAX);
     Bytes(machine.min(group).min(limit))
 }
 
-/// Returns the files with the memory limits of control groups: of those that `groups`, the text of
-/// `/proc/self/cgroup`, names, and of all above them. In a container the path may be one of the
-/// host, but the root is the container's.
-fn limit_files(groups: &str) -> Vec<PathBuf> {
+/// Returns how many times the quotas of this process's control groups have stopped their processes
+/// until the next period.
+pub(crate) fn throttles() -> u64 {
+    let stated = |path: PathBuf| -> Option<u64> {
+        let text = fs::read_to_string(path).ok()?;
+        let line = text.lines().find_map(|line| line.strip_prefix("nr_throttled "));
+        line?.trim().parse().ok()
+    };
+    group_files(&own_groups(), "cpu", "cpu.stat", "cpu.stat").into_iter().filter_map(stated).sum()
+}
+
+/// Returns the control groups of this process, as `/proc/self/cgroup` has them.
+fn own_groups() -> String {
+    fs::read_to_string("/proc/self/cgroup").unwrap_or_default()
+}
+
+/// Returns the files of a controller in the control groups that `groups` names and in all above
+/// them: `unified` in groups of version 2, `legacy` in those of version 1. In a container the path
+/// may be one of the host, but the root is the container's.
+fn group_files(groups: &str, controller: &str, unified: &str, legacy: &str) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for line in groups.lines() {
         let mut fields = line.splitn(3, ':').skip(1);
         let (Some(controllers), Some(path)) = (fields.next(), fields.next()) else { continue };
         let (root, file) = match controllers {
-            "" => ("/sys/fs/cgroup", "memory.max"),
-            _ if controllers.split(',').any(|name| name == "memory") => {
-                ("/sys/fs/cgroup/memory", "memory.limit_in_bytes")
+            "" => (PathBuf::from("/sys/fs/cgroup"), unified),
+            _ if controllers.split(',').any(|name| name == controller) => {
+                (Path::new("/sys/fs/cgroup").join(controller), legacy)
             }
             _ => continue,
         };
         let path = Path::new(path.trim_start_matches('/'));
-        files.extend(path.ancestors().map(|above| Path::new(root).join(above).join(file)));
+        files.extend(path.ancestors().map(|above| root.join(above).join(file)));
     }
     files
 }
@@ -52,7 +69,10 @@ mod tests {
     #[test]
     fn the_limits_of_both_kinds_of_groups_are_found() {
         let files = |groups| -> Vec<String> {
-            limit_files(groups).iter().map(|file| file.display().to_string()).collect()
+            group_files(groups, "memory", "memory.max", "memory.limit_in_bytes")
+                .iter()
+                .map(|file| file.display().to_string())
+                .collect()
         };
         assert_eq!(
             files("0::/user/app\n"),

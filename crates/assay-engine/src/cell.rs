@@ -86,7 +86,7 @@ pub fn run_cell(
                 let from_disks = || disks.and_then(|disks| disks.warning(bytes_read(&repeat)));
                 let caution = caution.or_else(from_disks);
                 repeat.warnings.extend(caution);
-                repeat.warnings.extend(halts.and_then(Halts::warning));
+                repeat.warnings.extend(halts.into_iter().flat_map(Halts::warnings));
                 cell.repeats.push(repeat);
                 target.check_measured()?;
             }

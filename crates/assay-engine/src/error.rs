@@ -64,7 +64,7 @@ impl Error {
 }
 
 /// Returns the hint for an error that a limit of the process or the system caused, if one did.
-fn limit_hint(e: &std::io::Error) -> Option<&'static str> {
+pub(crate) fn limit_hint(e: &std::io::Error) -> Option<&'static str> {
     match rustix::io::Errno::from_io_error(e)? {
         rustix::io::Errno::MFILE => Some("raise the limit of open files: `ulimit -n 1024`"),
         rustix::io::Errno::NFILE => Some(

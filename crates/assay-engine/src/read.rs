@@ -4,6 +4,7 @@
 //! Only regular files are opened, also through symlinks: a pipe makes the reader wait, and a device
 //! may have no end. A file that is read as a whole has a size limit, even if it grows meanwhile.
 
+use crate::error::limit_hint;
 use std::fmt;
 use std::fs::File;
 use std::io::{Error, ErrorKind, Read};
@@ -28,9 +29,10 @@ pub struct Unread {
 }
 
 impl Unread {
-    /// Returns the hint, or `otherwise` if there is none because a system call failed.
+    /// Returns advice: what is wrong with the kind or size of the file, or which limit of the
+    /// process a system call met, else `otherwise`.
     pub fn hint(&self, otherwise: &str) -> String {
-        self.hint.unwrap_or(otherwise).to_owned()
+        self.hint.or(limit_hint(&self.error)).unwrap_or(otherwise).to_owned()
     }
 
     /// Returns `true` if the file was read but is not text.
@@ -41,6 +43,12 @@ impl Unread {
     /// Returns `true` if the system denied permission.
     pub fn is_forbidden(&self) -> bool {
         self.error.kind() == ErrorKind::PermissionDenied
+    }
+
+    /// Returns `true` if the name is wrong: there is no such file, or it is of the wrong kind.
+    pub fn is_of_its_name(&self) -> bool {
+        use ErrorKind::{InvalidData, InvalidInput, NotADirectory, NotFound};
+        matches!(self.error.kind(), InvalidData | InvalidInput | NotADirectory | NotFound)
     }
 
     fn new(what: impl Into<String>, hint: &'static str) -> Unread {

@@ -175,9 +175,9 @@ fn a_new_file_is_full_of_noise_and_ours_from_then_on() {
     assert!(!path.exists(), "it has no name before it is whole");
     opened.make().unwrap();
     assert_eq!(opened.capacity, Bytes(3 * MIB + 4096));
+    drop(opened);
     let contents = fs::read(&path).unwrap();
     assert!(contents.chunks(4096).all(|page| page.iter().filter(|b| **b == 0).count() < 100));
-    drop(opened);
     assert!(!block::open(&path, &write(&path)).unwrap().created);
     refused(block::open(&path, &sized), "write-not-allowed");
     let lost = dir.path().join("no/such");

@@ -90,7 +90,8 @@ impl Directory {
             let real = d.canonicalize().unwrap_or_default();
             d.as_os_str().len() < 60 && !real.starts_with("/dev")
         };
-        let base = Some(std::env::temp_dir()).filter(is_fit);
+        let named = Some(std::env::temp_dir()).filter(|d| !d.as_os_str().is_empty());
+        let base = named.filter(is_fit);
         let base = base.unwrap_or_else(|| PathBuf::from("/tmp"));
         // Sockets, and what the kernel opens, are found by their names.
         if let Some(open) = changeable_by_others(&base) {

@@ -61,8 +61,8 @@ pub const EXPLANATIONS: &[(&str, &str)] = &[
     (
         "linux-image-lost",
         "When the guest had ended, assay could not write all of the guest's data to the disk under \
-         its image. That disk failed, or its file system is full. What the image holds now is \
-         unknown.",
+         its image: that disk failed, or its file system is full. Or somebody removed, replaced or \
+         cut the image while the guest ran. What the image holds now is unknown.",
     ),
     (
         "linux-in-the-way",

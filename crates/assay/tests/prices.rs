@@ -93,7 +93,7 @@ fn a_study_has_the_prices_of_its_document_and_others_none() {
 
 #[test]
 fn mistakes_are_answered_before_anything_is_measured() {
-    let cases: [(&[&str], &str); 8] = [
+    let cases: [(&[&str], &str); 9] = [
         (
             &["--prices", "cmu8"],
             "error: there is no price list `cmu8`\nhint: did you mean `cmu08`?",
@@ -123,6 +123,10 @@ fn mistakes_are_answered_before_anything_is_measured() {
             &["--price", "ssd-h=300USD"],
             "error: `--price ssd-h=…` has no effect: no target has this drive\n\
              hint: name a drive as in `sim:NAME`, or a target as `assay run` names it",
+        ),
+        (
+            &["--price", "ssd-m=300USD", "--price", "ssd-m=200USD"],
+            "error: `--price` gives two prices of ssd-m\nhint: give each drive or target one price",
         ),
         (
             &["--prices", "mine.toml", "--price", "ssd-l=30USD"],

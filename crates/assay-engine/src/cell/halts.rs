@@ -2,8 +2,10 @@
 //! the machine was suspended, or had no processor to give. A request that was in flight then seems
 //! to have taken that long.
 //!
-//! A thread sleeps for a moment again and again, and looks how late it wakes up.
+//! A thread sleeps for a moment again and again, and looks how late it wakes up. The kernel counts
+//! shorter halts, which a quota of processor time makes.
 
+use crate::available::throttles;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
@@ -18,6 +20,8 @@ const LATE: Duration = Duration::from_millis(500);
 pub(super) struct Halts {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
+    /// The throttles of the control groups when the watch began.
+    throttles: u64,
 }
 
 /// What the thread and its owner share.
@@ -35,20 +39,29 @@ impl Halts {
         let of_thread = Arc::clone(&shared);
         let thread = std::thread::Builder::new().name("halts".into());
         let thread = thread.spawn(move || watch(&of_thread)).ok()?;
-        Some(Halts { shared, thread: Some(thread) })
+        Some(Halts { shared, thread: Some(thread), throttles: throttles() })
     }
 
-    /// Ends the watch; returns a warning if there were halts.
-    pub(super) fn warning(mut self) -> Option<String> {
+    /// Ends the watch; returns warnings if there were halts.
+    pub(super) fn warnings(mut self) -> Vec<String> {
         self.end();
+        let mut warnings = Vec::new();
         let halted = Duration::from_millis(self.shared.halted.load(Ordering::Relaxed));
-        (!halted.is_zero()).then(|| {
-            format!(
+        if !halted.is_zero() {
+            warnings.push(format!(
                 "assay did not run for {:.1} s (it was stopped or frozen, or the machine was \
                  suspended or overloaded): latencies and rates include that time",
                 halted.as_secs_f64()
-            )
-        })
+            ));
+        }
+        let throttles = throttles().saturating_sub(self.throttles);
+        if throttles > 0 {
+            warnings.push(format!(
+                "the quota of processor time of assay's control group (`cpu.max`) stopped its \
+                 processes {throttles} times: latencies and rates include that time"
+            ));
+        }
+        warnings
     }
 
     /// Ends the thread, which has counted all halts by then.
@@ -87,6 +100,6 @@ mod tests {
     fn a_process_that_runs_is_not_warned_of() {
         let halts = Halts::watch().unwrap();
         std::thread::sleep(NAP * 3);
-        assert_eq!(halts.warning(), None);
+        assert_eq!(halts.warnings(), [""; 0]);
     }
 }

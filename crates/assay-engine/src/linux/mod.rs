@@ -103,9 +103,10 @@ pub fn run_guest(
         let counters = model.counters().into_iter();
         drives.extend(counters.map(|(name, value)| (prefix.clone() + &name, value)));
     }
+    let capacities: Vec<Bytes> = models.iter().map(|model| model.capacity()).collect();
     drop(machine);
-    for (image, path) in images.iter().zip(&start.images) {
-        image.save(path)?;
+    for ((image, path), capacity) in images.iter().zip(&start.images).zip(capacities) {
+        image.save(path, capacity)?;
     }
     let traffic = Rc::into_inner(traffic).expect("the machine is gone").into_inner();
     drives.extend(traffic.finish()?);

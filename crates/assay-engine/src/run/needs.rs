@@ -12,6 +12,7 @@ use assay_spec::experiment::{Amount, Step, WorkloadSpec};
 use assay_spec::record::CellPlan;
 use assay_spec::units::human_size;
 use assay_spec::{Bytes, Nanos};
+use rustix::process::{Resource, getrlimit};
 
 /// The memory of a cell beside its target: its series, and rows of its log not yet written.
 const CELL: Bytes = Bytes(48 << 20);
@@ -19,6 +20,10 @@ const CELL: Bytes = Bytes(48 << 20);
 /// The memory of a guest's processes on this machine beside the guest's own: the kernel's text,
 /// page tables.
 const GUEST: Bytes = Bytes(16 << 20);
+
+/// The open files of a run, and of each of its targets, with room to spare.
+const FILES: u64 = 48;
+const FILES_OF_TARGET: u64 = 12;
 
 /// The longest name of a file in bytes (`NAME_MAX` of Linux), and the longest ending of the names
 /// of a cell's files, which begin with the name of the cell.
@@ -70,13 +75,14 @@ impl Run {
         needs
     }
 
-    /// Checks that there is memory and a thread for the run, and that the names of its files are
-    /// short enough.
+    /// Checks that there is memory and a thread for the run, that it may open enough files, and
+    /// that the names of its files are short enough.
     ///
     /// # Errors
-    /// If memory or a thread is missing, or a name is too long.
+    /// If one of them is missing, or a name is too long.
     pub fn check_needs(&self) -> Result<()> {
         self.check_memory()?;
+        self.check_files()?;
         self.check_names()?;
         check_thread()
     }
@@ -94,6 +100,19 @@ impl Run {
         let hint = "give the target a shorter name, e.g. by a symlink: the names of experiment, \
                     workload and target may have 230 bytes together";
         Err(Error::usage("name-too-long", message, hint))
+    }
+
+    /// Checks that the process may open enough files: a run that finds out later leaves what it has
+    /// no descriptor to remove with.
+    fn check_files(&self) -> Result<()> {
+        let needed = FILES + FILES_OF_TARGET * self.targets.len() as u64;
+        let Some(limit) = getrlimit(Resource::Nofile).current.filter(|limit| *limit < needed)
+        else {
+            return Ok(());
+        };
+        let message = format!("the run needs {needed} open files, but may have only {limit}");
+        let hint = format!("raise the limit: `ulimit -n {}`", needed.max(1024));
+        Err(Error::environment("too-few-files", message, hint))
     }
 
     /// Checks that there is enough memory.

@@ -160,6 +160,11 @@ pub const EXPLANATIONS: &[(&str, &str)] = &[
          its lease, requests that were in flight may still reach the file.",
     ),
     (
+        "too-few-files",
+        "Before a run begins, assay compares the limit of open files (`ulimit -n`) with what the \
+         run may need: 48, and 12 for each target. The run has not begun.",
+    ),
+    (
         "uring-options",
         "The number of requests in flight or their length is not possible. assay needs 1 to 32768 \
          requests, each at least as long as a block of the target and shorter than 2 GiB.",
@@ -185,6 +190,12 @@ pub const EXPLANATIONS: &[(&str, &str)] = &[
         "The plan writes, the target exists, and `--write` was not given. By default assay only \
          reads. Repeat the target's path after `--write` to allow writing. A file that does not \
          exist needs only --size.",
+    ),
+    (
+        "writes-lost",
+        "After each repeat, assay flushes a device or file that it may write to. The flush failed: \
+         data that had been accepted is lost. The disk failed, or what lies below it is full. The \
+         repeat is not recorded.",
     ),
 ];
 

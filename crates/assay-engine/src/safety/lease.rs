@@ -2,9 +2,10 @@
 //! nobody else has the file open, by any name: no program, no loop device, no swap. It reports when
 //! somebody wants to open the file.
 //!
-//! Then a process that opens the file for writing, truncates it or attaches a loop device to it
-//! waits until the run has stopped. A process that opens it for reading waits a moment, and the run
-//! goes on.
+//! Then the run stops, and a process that opens the file, truncates it or attaches a loop device to
+//! it waits until that is done. Reading ends the run, too: while somebody has the file open, the
+//! kernel grants no lease, and so nothing would keep a program that reads first and writes then
+//! (`mkfs`, `mkswap`, an editor) from writing beside the run.
 //!
 //! *Invariant.* While a [`Lease`] lives, `SIGIO` is ignored, because its default action would end
 //! the process. So are the signals of a terminal that would stop it (Ctrl-Z): a stopped process
@@ -75,25 +76,13 @@ pub(crate) fn take(file: &File) -> Answer {
 
 /// Watches the lease until it is given back.
 fn watch_over(file: &File, over: &AtomicBool) {
-    let mut held = true;
     while !over.load(Ordering::Relaxed) {
-        if !held {
-            // The lease was given up for a reader; when the reader has closed the file, it can be
-            // taken again.
-            held = set(file, libc::F_WRLCK).is_ok();
-        } else {
-            match get(file) {
-                libc::F_WRLCK => {}
-                libc::F_RDLCK => held = set(file, libc::F_UNLCK).is_err(),
-                _ => {
-                    stop::stop_for_another_writer(
-                        "somebody else opened a target file for writing while it was measured",
-                    );
-                    // The other process goes on when the last request is done and the file is
-                    // closed.
-                    return;
-                }
-            }
+        if get(file) != libc::F_WRLCK {
+            stop::stop_for_another_writer(
+                "somebody else opened a target file while it was measured",
+            );
+            // The other process goes on when the last request is done and the file is closed.
+            return;
         }
         std::thread::park_timeout(TICK);
     }

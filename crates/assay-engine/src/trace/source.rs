@@ -113,6 +113,10 @@ impl EventStream {
     /// If it is empty or has none of the formats.
     pub fn open(mut input: Input) -> Result<EventStream> {
         while input.data().len() < HEADING && input.fill()? {}
+        // Some editors begin a text with a byte order mark.
+        if input.data().starts_with("\u{feff}".as_bytes()) {
+            input.from += "\u{feff}".len();
+        }
         if is_of_fio(input.data()) {
             return Err(Error::usage(
                 "trace-unknown",

@@ -133,12 +133,15 @@ fn read(inputs: &[&[u8]], device: Option<&str>) -> Result<(Vec<TraceRow>, TraceR
     Ok((rows, record))
 }
 
-/// Reads the same events in three formats; the results must be the same.
+/// Reads the same events in several formats; the results must be the same.
 fn read_all(events: &[E]) -> (Vec<TraceRow>, TraceRecord) {
     let (rows, record) = read(&[&records(events, false)], None).unwrap();
-    for (bytes, format, order) in
-        [(records(events, true), "blktrace", Some("big")), (text(events), "blkparse", None)]
-    {
+    let of_an_editor = ["\u{feff}".as_bytes(), &text(events)].concat();
+    for (bytes, format, order) in [
+        (records(events, true), "blktrace", Some("big")),
+        (text(events), "blkparse", None),
+        (of_an_editor, "blkparse", None),
+    ] {
         let (again, other) = read(&[&bytes], None).unwrap();
         assert_eq!(again, rows, "{format} {order:?}");
         assert_eq!(other.source.format, format);

@@ -84,8 +84,16 @@ impl Pricing {
         });
         let before = base.given.first().map(|g| g.currency.clone());
         let mut currency = listed.or(before);
+        let mut named = Vec::new();
         for text in &self.price {
             let given = one(text, currency.as_deref(), now)?;
+            if named.contains(&given.device) {
+                return Err(Failure::usage(
+                    format!("`--price` gives two prices of {}", given.device),
+                    "give each drive or target one price",
+                ));
+            }
+            named.push(given.device.clone());
             currency.get_or_insert_with(|| given.currency.clone());
             base.given.retain(|g| g.device != given.device);
             base.given.push(given);

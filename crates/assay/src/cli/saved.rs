@@ -69,7 +69,7 @@ pub fn read_at(place: &Path, directory: &Path) -> Result<Run, Failure> {
 }
 
 /// Returns the failure for the file `name` of a run directory. A missing file is a usage error,
-/// since the user gave a wrong name; a denied permission is an error of the environment.
+/// since the user gave a wrong name; what the system refuses is an error of the environment.
 fn unreadable(directory: &Path, name: &str, e: &Unread) -> Failure {
     if e.is_no_text() {
         return damaged(directory, name, &e.to_string());
@@ -84,7 +84,7 @@ fn unreadable(directory: &Path, name: &str, e: &Unread) -> Failure {
     let hint = e.hint(hint);
     let path = directory.join(name);
     let mut failure = Failure::usage(format!("{} cannot be read: {e}", path.display()), hint);
-    if e.is_forbidden() {
+    if !e.is_of_its_name() {
         failure.code = ENVIRONMENT;
     }
     failure

@@ -6,7 +6,7 @@ use super::pages::{self, Pages};
 use super::values::{Number, values};
 use crate::available::available_memory;
 use crate::error::{Error, Result};
-use crate::read;
+use crate::read::{self, Unread};
 use assay_spec::trace::TraceRow;
 use assay_spec::{Bytes, Nanos, Op};
 use parquet::basic::Type;
@@ -44,13 +44,15 @@ pub struct Log {
 /// # Errors
 /// If it cannot be read or is not a log.
 pub fn read(path: &Path) -> Result<Log> {
-    let file = read::file(path).map_err(|e| {
+    let unreadable = |e: Unread| {
         let text = format!("{} cannot be read", path.display());
         let hint = e.hint("check that the file exists, and its permissions");
         Error::environment("log-unreadable", text, hint).caused_by(e.error)
-    })?;
+    };
+    let file = read::file(path).map_err(unreadable)?;
+    let twin = file.try_clone().map_err(|e| unreadable(e.into()))?;
     let length = file.metadata().map_or(0, |found| found.len());
-    columns(file, length).map_err(|what| {
+    columns(file, &twin, length).map_err(|what| {
         Error::usage(
             "log-unreadable",
             format!("{} is not a request log: {what}", path.display()),
@@ -60,9 +62,9 @@ pub fn read(path: &Path) -> Result<Log> {
 }
 
 /// Reads the log in a file of `length` bytes, if it claims no more than such a file can hold.
-fn columns(file: File, length: u64) -> Decoded<Log> {
+/// `twin` is another descriptor of the file.
+fn columns(file: File, twin: &File, length: u64) -> Decoded<Log> {
     pages::footer(&file, length)?;
-    let twin = file.try_clone().map_err(|e| e.to_string())?;
     let reader = SerializedFileReader::new(file).map_err(in_words)?;
     let groups = reader.metadata().row_groups().iter();
     let rows = groups.map(|group| u64::try_from(group.num_rows()).unwrap_or(u64::MAX));
@@ -81,7 +83,7 @@ fn columns(file: File, length: u64) -> Decoded<Log> {
     }
     let optional = OPTIONAL.map(|name| place(schema, name));
     let used: Vec<usize> = required.into_iter().chain(optional.into_iter().flatten()).collect();
-    let mut pages = Pages::of(&twin, length, claimed, used.len() as u64);
+    let mut pages = Pages::of(twin, length, claimed, used.len() as u64);
     let mut rows = Vec::new();
     for group in 0..reader.num_row_groups() {
         let group = reader.get_row_group(group).map_err(in_words)?;

@@ -49,9 +49,10 @@ pub(super) fn watched(
 /// Returns the error for a target that cannot be watched, because no thread could be started.
 pub(super) fn no_thread(path: &Path, cause: io::Error) -> Error {
     let message = format!("the system gives no thread or no watch to observe {}", path.display());
-    let hint = "allow this user more processes (`ulimit -u`) and more watches (`sysctl \
-                fs.inotify`), or free memory";
-    Error::environment("no-thread", message, hint).caused_by(cause)
+    let hint = "allow this user more processes (`ulimit -u`), open files (`ulimit -n`) and watches \
+                (`sysctl fs.inotify user.max_inotify_instances`), or free memory";
+    // Too many open files may also mean too many watches, so that hint must stay.
+    Error { source: Some(cause), ..Error::environment("no-thread", message, hint) }
 }
 
 /// Opens a device exclusively, waiting a while for somebody else's claim to end.

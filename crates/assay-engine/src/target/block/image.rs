@@ -11,6 +11,7 @@ use crate::safety::in_use::Machine;
 use crate::safety::intent::{Intent, check_write};
 use crate::safety::mark::{self, MarkStage};
 use assay_fs::{Directory, Node, NodeKind, remove};
+use assay_spec::Bytes;
 use rustix::fs::{Mode, OFlags, SeekFrom, openat, seek};
 use rustix::io::Errno;
 use std::ffi::OsString;
@@ -27,11 +28,23 @@ pub(crate) struct Image {
 }
 
 impl Image {
-    /// Syncs the image at `path` to the disk that it lies on.
+    /// Syncs the image at `path`, of a drive of `capacity`, to the disk that it lies on.
     ///
     /// # Errors
-    /// If that fails: then the contents of the image are unknown.
-    pub(crate) fn save(&self, path: &Path) -> Result<()> {
+    /// If that fails: then the contents of the image are unknown. If somebody has removed, replaced
+    /// or cut the image.
+    pub(crate) fn save(&self, path: &Path, capacity: Bytes) -> Result<()> {
+        let own = Node::of_file(&self.file).map(|node| node.id);
+        let is_there = Node::find(path).is_ok_and(|node| own.is_ok_and(|own| own == node.id));
+        let length = self.file.metadata().map_or(0, |found| found.len());
+        if !is_there || length != capacity.0 {
+            let message = match is_there {
+                true => format!("{} was cut to {length} bytes while the guest ran", path.display()),
+                false => format!("{} is not the guest's image any more", path.display()),
+            };
+            let hint = "keep other programs from the image while a guest runs, and run it again";
+            return Err(Error::environment("linux-image-lost", message, hint));
+        }
         self.file.sync_all().map_err(|cause| {
             let message = format!("not all of the guest's writes reached {}", path.display());
             let hint = "check the disk (`dmesg`) and the free space of its file system; do not \
