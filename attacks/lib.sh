@@ -50,6 +50,15 @@ undo_all() {
 # alone NAME: waits until no other row that runs now has said so, too.
 alone() { exec 9>"$base/$1.lock"; flock 9; }
 
+# zfs_fuse: starts the daemon of zfs-fuse, or uses the one that runs.
+zfs_fuse() {
+  need zpool zfs-fuse
+  alone zfs
+  pgrep -x zfs-fuse >/dev/null || { zfs-fuse; undo "pkill -x zfs-fuse; while pgrep -x zfs-fuse; do sleep 0.05; done"; }
+  for _ in $(seq 50); do zpool list >/dev/null 2>&1 && return 0; sleep 0.1; done
+  skip "no ZFS"
+}
+
 skip() { echo "skip: $*"; exit 77; }
 fail() { echo "failed: $*"; exit 1; }
 need_root() { [ "$(id -u)" = 0 ] || skip "needs root"; }

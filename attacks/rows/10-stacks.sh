@@ -96,10 +96,7 @@ row E9.4 "a file of assay's that another process has open for writing" writer_of
 reader_of_ours() { "$assay" run read.toml --quiet --out one --only ./f --size 4MiB; victim f
   held f read; writes ./f; }
 row E9.5 "a file of assay's that another process reads" reader_of_ours
-zfs() { need zfs-fuse zpool; image i 80; attach i; victim_late=i
-  alone zfs
-  pgrep -x zfs-fuse >/dev/null || { zfs-fuse; undo "pkill -x zfs-fuse"; }
-  for _ in $(seq 50); do zpool list >/dev/null 2>&1 && break; sleep 0.1; done
+zfs() { zfs_fuse; image i 80; attach i; victim_late=i
   zpool create -m none attackpool "$device" 2>/dev/null || skip "no pool"; undo "zpool destroy -f attackpool"
   writes "$device" --destroy "${device#/dev/}"; zpool scrub attackpool; sleep 0.5
   zpool status attackpool | grep -q "No known data errors" || fail "the pool is damaged"; }

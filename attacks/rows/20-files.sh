@@ -83,7 +83,9 @@ sidecar_ok() { plain_fs; "$assay" run read.toml --quiet --out one --only m/s --s
   ends 0 "$assay" run write.toml --quiet --out two --only m/s --write m/s; }
 row D1.3 "no attributes: a file of assay's is known again" sidecar_ok
 sidecar_killed() { plain_fs; "$assay" run read.toml --quiet --out one --only m/s --size 48MiB & sleep "0.$1"; kill -9 $! || true
-  wait $! 2>/dev/null || true; rm -rf one; ends 0 "$assay" run read.toml --quiet --out one --only m/s --size 48MiB; }
+  wait $! 2>/dev/null || true; rm -rf one
+  # Killed between making the file and marking it, a run leaves an empty file that nobody can tell from a user's.
+  ends "0|3" "$assay" run read.toml --quiet --out one --only m/s --size 48MiB; [ -e one/cells.json ] || { says target-empty; [ ! -s m/s ] || fail "$(ls -l m)"; }; }
 row D1.4 "no attributes: what was begun and killed at once is made anew" sidecar_killed 05
 row D1.5 "the same, killed later" sidecar_killed 3
 sidecar_copied() { plain_fs; "$assay" run read.toml --quiet --out one --only m/s --size 1MiB || skip "no O_DIRECT there"

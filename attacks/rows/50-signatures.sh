@@ -39,7 +39,6 @@ done <<'TOOLS'
 320 mkfs.ocfs2 -q -F -M local i
 4 mkswap i
 16 hformat i
-16 pvcreate -q --config devices{dir="/"scan="/"use_devicesfile=0} i
 32 cryptsetup luksFormat -q --type luks1 --key-file /etc/hostname i
 32 cryptsetup luksFormat -q --type luks2 --key-file /etc/hostname i
 32 make-bcache -B i
@@ -58,6 +57,10 @@ archive() { image d 1; mkdir s; echo x >s/x; need "$1"; "$@" >/dev/null 2>&1 || 
 row G2 "mkfs.cramfs" archive mkfs.cramfs s i
 row G2 "mkfs.erofs" archive mkfs.erofs i s
 row G2 "genisoimage" archive genisoimage -o i s
+volume() { need pvcreate; image i 16; attach i
+  pvcreate -q --nolocking --config "devices { use_devicesfile=0 filter=[ \"a|^$device\$|\", \"r|.*|\" ] }" "$device" >/dev/null 2>&1 || skip "pvcreate failed"
+  sync; victim i; writes "$device"; says holds; }
+row G2 "pvcreate" volume
 verity() { image d 4; image i 16; need veritysetup; veritysetup format d i >/dev/null 2>&1 || skip "failed"; holds; }
 row G2 "veritysetup" verity
 raid() { need mdadm; image i 64; attach i; mdadm --create "/dev/md/attack$$" --run --level=1 --raid-devices=2 --metadata="$1" "$device" missing >/dev/null 2>&1 || skip "no md here"; }
@@ -169,14 +172,12 @@ zip 16 0 504b0304
 unknown-in-the-middle 16 8388608 01
 unknown-at-the-end 16 -1 01
 HEADERS
-label_only() { need zpool zfs-fuse; alone zfs; image i 80; attach i; pgrep -x zfs-fuse >/dev/null || { zfs-fuse; undo "pkill -x zfs-fuse"; }
-  for _ in $(seq 50); do zpool list >/dev/null 2>&1 && break; sleep 0.1; done
+label_only() { zfs_fuse; image i 80; attach i
   zpool create -m none attackpool "$device" 2>/dev/null || skip "no pool"; zpool export attackpool
   for at in 131072 393216; do dd if=/dev/zero of=i bs=1k seek=$((at / 1024)) count=128 conv=notrunc status=none; done
   sync; victim i; writes "$device"; }
 row G5 "a ZFS label without uberblocks" label_only
-zpool_member() { need zpool zfs-fuse; alone zfs; image i 80; attach i; pgrep -x zfs-fuse >/dev/null || { zfs-fuse; undo "pkill -x zfs-fuse"; }
-  for _ in $(seq 50); do zpool list >/dev/null 2>&1 && break; sleep 0.1; done
+zpool_member() { zfs_fuse; image i 80; attach i
   zpool create -m none attackpool "$device" 2>/dev/null || skip "no pool"; zpool export attackpool; sync; victim i; writes "$device"; }
 row G5 "an exported pool of zfs-fuse" zpool_member
 destroyed() { image i 16; need mkfs.ext4; mkfs.ext4 -q -F i; attach i

@@ -121,6 +121,8 @@ row E12.8 "what a target lies on can be unmounted as soon as assay has ended" un
 holed() { need fallocate; noise f 8; cp f g; fallocate -p -o 0 -l 4096 g 2>/dev/null || skip "no holes here"; sed "s/^measure.*/measure = { time = \"6s\" }/" read.toml >timed.toml; during timed.toml ./f
   fallocate -p -o 0 -l 8M f; run_ends 3; grep -q file-has-holes err || fail "$(cat err)"; }
 row E11.3 "a file whose blocks are freed while it is read" holed
+hole_of_ours() { need fallocate; made; fallocate -p -o 0 -l 1M f 2>/dev/null || skip "no holes here"; ends 3 "$assay" run write.toml --quiet --out out --only ./f --write ./f; says file-has-holes; }
+row E11.4 "a file of assay's with a hole is written to" hole_of_ours
 
 # Tools that do not end, or say too much.
 false_blkid() { zeros; mkdir bin; printf '#!/bin/sh\n%s\n' "$1" >bin/blkid; chmod +x bin/blkid; victim i; }
@@ -148,6 +150,11 @@ shut() { code=0; chmod 777 .; need setpriv; [ "$(id -u)" = 0 ] && as="setpriv --
 for mask in 0777 0111 0444; do row E14.1 "a directory that its maker may not open, by the umask $mask" shut $mask; done
 append_only() { need chattr; work write 'length = "1MiB"' 'size = "64KiB"'; chattr +a d 2>/dev/null || skip "no chattr"; undo "chattr -a $PWD/d"
   ends 3 "$assay" run f.toml --quiet --out out --on ./d; says append-only; [ -z "$(ls -A d)" ] || fail "left: $(ls -A d)"; }
+append_only_out() { need chattr; mkdir out; chattr +a out 2>/dev/null || skip "no chattr"; undo "chattr -a $PWD/out"
+  ends 3 "$assay" run read.toml --quiet --out out --only "sim:$here/drive.toml"; says append-only; [ -z "$(ls -A out)" ] || fail "left: $(ls -A out)"; }
+long_out() { ends 3 "$assay" run read.toml --quiet --out "$(printf 'a/%.0s' $(seq 2100))x" --only "sim:$here/drive.toml"; [ ! -e a ] || fail "left"; }
+row E14.4 "a run directory whose path is too long" long_out
+row E14.3 "a run directory that can only grow" append_only_out
 row E14.2 "a workload of files in a directory that can only grow" append_only
 
 twice_named() { ends 3 "$assay" run read.toml --quiet --out z --only ./z --size 1MiB; says "run directory has this name"; [ ! -e z ] || fail "left"; }

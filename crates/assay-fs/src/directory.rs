@@ -6,8 +6,8 @@
 
 use crate::node::{InodeId, Node, NodeKind};
 use rustix::fs::{
-    AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, fcntl_setfl, mkdirat, openat2, statat,
-    unlinkat,
+    AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, StatxAttributes, StatxFlags, fcntl_setfl,
+    mkdirat, openat2, statat, statx, unlinkat,
 };
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
@@ -77,6 +77,18 @@ pub struct Entry {
 }
 
 impl Directory {
+    /// Checks that what is made in it can be replaced and removed.
+    ///
+    /// # Errors
+    /// If it is append-only, or a system call fails.
+    pub fn check_removable(&self) -> io::Result<()> {
+        let found = statx(self, c"", AtFlags::EMPTY_PATH, StatxFlags::BASIC_STATS)?;
+        match found.stx_attributes.contains(StatxAttributes::APPEND) {
+            true => Err(io::Error::other("nothing can be removed from it: it is append-only")),
+            false => Ok(()),
+        }
+    }
+
     /// Opens the directory at `path`. Follows symlinks, because a user chose the path.
     ///
     /// # Errors

@@ -11,10 +11,7 @@
 
 use crate::directory::Directory;
 use crate::node::{self, InodeId, Node, NodeKind, random_name};
-use rustix::fs::{
-    AtFlags, FlockOperation, OFlags, RenameFlags, StatxAttributes, StatxFlags, flock,
-    renameat_with, statx,
-};
+use rustix::fs::{FlockOperation, OFlags, RenameFlags, flock, renameat_with};
 use rustix::process::geteuid;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -59,13 +56,7 @@ impl Scratch {
     pub fn new(below: &Path, prefix: &str, makes: Makes) -> io::Result<Scratch> {
         let path = below;
         let below = Directory::open_for_new(path)?;
-        if statx(&below, c"", AtFlags::EMPTY_PATH, StatxFlags::BASIC_STATS)?
-            .stx_attributes
-            .contains(StatxAttributes::APPEND)
-        {
-            // Whatever is made there stays.
-            return Err(io::Error::other("nothing can be removed from it: it is append-only"));
-        }
+        below.check_removable()?;
         sweep(&below, prefix, makes);
         // Sixteen digits are enough, and the path of a socket below it must be short.
         let random = random_name("").into_string().expect("digits");

@@ -259,6 +259,7 @@ impl RunDirectory {
 
     /// Refuses the directory if it holds anything.
     fn check_free(&self) -> Result<()> {
+        self.whole.check_removable().map_err(|e| not_made(&self.path, e))?;
         let path = self.path.display();
         if self.is_run() {
             return Err(Error::usage(
@@ -362,15 +363,19 @@ impl RunDirectory {
 
 /// Opens the directory `path`, making the missing parts of the path, which are recorded in `made`.
 fn make(path: &Path, made: &mut Vec<(Directory, OsString)>) -> io::Result<Directory> {
+    // A path may be too long although each part of it can be made.
+    if let Err(e) = path.symlink_metadata()
+        && e.kind() == ErrorKind::InvalidFilename
+    {
+        return Err(e);
+    }
     let there = path.ancestors().find(|p| p.as_os_str().is_empty() || p.exists());
     let there = there.unwrap_or(Path::new(""));
     let mut directory = Directory::open_for_new(there)?;
     for part in path.strip_prefix(there).unwrap_or(path).components() {
         let Component::Normal(name) = part else {
-            let what = format!(
-                "`{}` comes after a directory that does not exist",
-                part.as_os_str().display()
-            );
+            let part = part.as_os_str().display();
+            let what = format!("`{part}` comes after a directory that does not exist");
             return Err(io::Error::new(ErrorKind::InvalidInput, what));
         };
         let next = directory.make(name, 0o777)?;

@@ -128,7 +128,10 @@ impl Run {
         );
         let hint = match self.threads {
             1 => "use smaller drives, fewer drives, or fewer requests in flight",
-            _ => "measure fewer drives at a time (`--threads 1`), or use smaller drives",
+            _ => {
+                "measure fewer drives at a time (`--threads 1`), or use smaller drives or fewer \
+                 requests in flight"
+            }
         };
         Err(Error::environment("too-much-memory", message, hint))
     }

@@ -1,7 +1,7 @@
 //! Checks that reads of a file go past the page cache, as `O_DIRECT` demands. Some file systems
 //! accept the flag and ignore it: ext4 with `data=journal`, btrfs for compressed data.
 
-use super::opened::{Kind, Opened};
+use super::opened::{Kind, Opened, refuse_holes};
 use crate::aligned::Aligned;
 use crate::error::{Error, Result};
 use assay_spec::Bytes;
@@ -29,7 +29,11 @@ pub(super) fn check_direct(opened: &Opened) -> Result<()> {
     for place in 0..PLACES {
         let offset = last * place / (PLACES - 1) * unit;
         match is_answered_from_memory(&opened.file, offset, Bytes(unit)) {
-            Ok(true) => return Err(not_direct(opened)),
+            Ok(true) => {
+                // Reads of a hole come from memory, too.
+                refuse_holes(&opened.identity.path, opened.capacity.0, &opened.file)?;
+                return Err(not_direct(opened));
+            }
             Ok(false) => {}
             // A read that fails here fails in the run, too; without counts nothing is known.
             Err(_) => return Ok(()),

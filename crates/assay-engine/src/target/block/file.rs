@@ -2,7 +2,7 @@
 
 use super::descriptor::{cannot_open, lock, no_thread, set_direct, watched};
 use super::direct::check_direct;
-use super::opened::{Opened, describe, first_hole};
+use super::opened::{Opened, describe, refuse_holes};
 use crate::error::{Error, Result};
 use crate::safety::contents;
 use crate::safety::in_use::Machine;
@@ -141,14 +141,4 @@ pub(super) fn take_lease(path: &Path, file: &File) -> Result<Option<Lease>> {
             Some(device) => refuse(format!("{name} may be the file behind {device}")),
         },
     }
-}
-
-/// Refuses a file that was not written from end to end, because the file system answers reads of
-/// the rest without asking the disk.
-fn refuse_holes(path: &Path, size: u64, file: &File) -> Result<()> {
-    let Some(hole) = first_hole(file, size) else { return Ok(()) };
-    let message = format!("{} was never written at byte {hole}", path.display());
-    let hint = "let assay make the file, with a new name and --size, or copy it with `cp \
-                --sparse=never`: reads of unwritten parts do not reach the disk";
-    Err(Error::environment("file-has-holes", message, hint))
 }

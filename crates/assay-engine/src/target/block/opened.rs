@@ -118,6 +118,16 @@ impl Opened {
     }
 }
 
+/// Refuses a file that was not written from end to end, because the file system answers reads of
+/// the rest without asking the disk.
+pub(super) fn refuse_holes(path: &Path, size: u64, file: &File) -> Result<()> {
+    let Some(hole) = first_hole(file, size) else { return Ok(()) };
+    let message = format!("{} was never written at byte {hole}", path.display());
+    let hint = "let assay make the file, with a new name and --size, or copy it with `cp \
+                --sparse=never`: reads of unwritten parts do not reach the disk";
+    Err(Error::environment("file-has-holes", message, hint))
+}
+
 /// Describes the open target `file`, which is `node` and was found at `path`.
 pub(super) fn describe(path: &Path, node: &Node, mut file: File) -> Result<Opened> {
     let (kind, number) = match node.kind {
