@@ -12,18 +12,20 @@ mod summary;
 use crate::error::{Error, Result};
 use crate::plan::{PlannedTarget, TargetKind, switch_caches_off};
 use crate::run::directory::RunDirectory;
-use crate::stop::is_interrupted;
+use crate::stop::{interrupted, is_interrupted};
+use crate::target::Target;
 use crate::target::null::NullTarget;
 use crate::target::uring::{UringOptions, UringTarget};
 use assay_sim::build;
 use assay_spec::device::DeviceKind;
 use assay_spec::experiment::{Amount, Experiment, HostSpec, HostVariant, Step, WorkloadSpec};
 use assay_spec::record::{CellRecord, RepeatRecord};
-use assay_spec::{Bytes, Nanos, Op, seed};
+use assay_spec::{Bytes, Nanos, Op, Request, seed};
 use files::run_in_directory;
 use halts::Halts;
 use on_linux::run_linux;
 use repeat::Repeat;
+use std::path::Path;
 
 /// Runs every repeat of a cell, with no phase longer than `limit`. Writes logs and series into
 /// `directory`, if there is one. A real target ignores `host`.
@@ -100,6 +102,9 @@ fn bytes_read(repeat: &RepeatRecord) -> Bytes {
     Bytes(repeat.ops.iter().filter(|op| op.op == Op::Read).map(|op| op.bytes.0).sum())
 }
 
+/// The interval between looks for an interruption while a flush is in flight.
+const FLUSH_TICK: Nanos = Nanos::from_millis(100);
+
 /// The errors of a guest that ends without a result through its own fault, not the machine's.
 const GUESTS_END: [&str; 5] =
     ["linux-guest", "linux-silent", "linux-asleep", "linux-limit", "linux-ended"];
@@ -172,6 +177,33 @@ fn fitted(
     workload
 }
 
+/// Makes what was written to `target`, found at `path`, durable: a drive, or a page cache between,
+/// may have accepted data that it has no room for. Nothing may be in flight.
+///
+/// # Errors
+/// If that fails, or the run is asked to end first.
+fn flush(target: &mut impl Target, path: &Path) -> Result<()> {
+    let (offset, length) = (Bytes::ZERO, Bytes::ZERO);
+    let now = target.now();
+    target.submit(now, Request { tag: 0, op: Op::Flush, offset, length, fua: false });
+    let mut completions = Vec::new();
+    while completions.is_empty() {
+        if is_interrupted() {
+            return Err(interrupted());
+        }
+        let until = target.now() + FLUSH_TICK;
+        target.poll(until, &mut completions);
+    }
+    let Some(failed) = completions.iter().find(|completion| completion.error != 0) else {
+        return Ok(());
+    };
+    let message = format!("not all writes reached {}", path.display());
+    let hint = "check the disk (`dmesg`) and the free space below it; what was measured in this \
+                cell counts for nothing";
+    let cause = std::io::Error::from_raw_os_error(failed.error);
+    Err(Error::environment("writes-lost", message, hint).caused_by(cause))
+}
+
 /// Runs the repeat on `target`, behind `host` if that is a model.
 fn run_on(
     repeat: &Repeat<'_>,
@@ -219,6 +251,10 @@ fn run_on(
             let mut target = UringTarget::new(file, opened.capacity, options)?;
             let measured = repeat.run(&mut target, &|| opened.check_untouched(), |_| {});
             if repeat.workload.writes() {
+                let measured = measured.and_then(|record| {
+                    flush(&mut target, &opened.identity.path)?;
+                    Ok(record)
+                });
                 let own = opened.check_own_writes(target.written());
                 return measured.and_then(|record| own.map(|()| record));
             }

@@ -46,7 +46,7 @@ impl Unread {
     }
 
     /// Returns `true` if the name is wrong: there is no such file, or it is of the wrong kind.
-    pub fn is_of_its_name(&self) -> bool {
+    pub fn is_wrong_name(&self) -> bool {
         use ErrorKind::{InvalidData, InvalidInput, NotADirectory, NotFound};
         matches!(self.error.kind(), InvalidData | InvalidInput | NotADirectory | NotFound)
     }

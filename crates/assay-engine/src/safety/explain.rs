@@ -151,13 +151,13 @@ pub const EXPLANATIONS: &[(&str, &str)] = &[
     (
         "target-taken",
         "Somebody else began to use a target while assay measured it, and assay writes to this \
-         target. assay holds a lease on a file: a process that opens the file for writing, \
-         attaches a loop device to it or truncates it waits until the last request is done. assay \
-         notices within a second or two if somebody attaches a loop device to a device, or to what \
-         is below the device, or opens the device without a claim. Before the next cell begins, \
-         assay notices writes to a device by others while assay does not write. assay wrote \
-         nothing after it noticed. Only if assay was stopped from outside (SIGSTOP), and so lost \
-         its lease, requests that were in flight may still reach the file.",
+         target. assay holds a lease on a file: a process that opens the file, even only to read \
+         it, attaches a loop device to it or truncates it waits until the last request is done. \
+         assay notices within a second or two if somebody attaches a loop device to a device, or \
+         to what is below the device, or opens the device without a claim. Before the next cell \
+         begins, assay notices writes to a device by others while assay does not write. assay \
+         wrote nothing after it noticed. Only if assay was stopped from outside (SIGSTOP), and so \
+         lost its lease, requests that were in flight may still reach the file.",
     ),
     (
         "too-few-files",
@@ -193,8 +193,8 @@ pub const EXPLANATIONS: &[(&str, &str)] = &[
     ),
     (
         "writes-lost",
-        "After each repeat, assay flushes a device or file that it may write to. The flush failed: \
-         data that had been accepted is lost. The disk failed, or what lies below it is full. The \
+        "After each repeat that writes, assay flushes the device or file. The flush failed: data \
+         that had been accepted is lost. The disk failed, or what lies below it is full. The \
          repeat is not recorded.",
     ),
 ];

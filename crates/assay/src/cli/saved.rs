@@ -84,7 +84,7 @@ fn unreadable(directory: &Path, name: &str, e: &Unread) -> Failure {
     let hint = e.hint(hint);
     let path = directory.join(name);
     let mut failure = Failure::usage(format!("{} cannot be read: {e}", path.display()), hint);
-    if !e.is_of_its_name() {
+    if !e.is_wrong_name() {
         failure.code = ENVIRONMENT;
     }
     failure

@@ -92,17 +92,6 @@ impl Opened {
         (&self.file).seek(SeekFrom::End(0)).ok().map(Bytes)
     }
 
-    /// Makes what was written durable. A drive, or a page cache between, may have accepted data
-    /// that it has no room for.
-    pub(crate) fn flush(&self) -> Result<()> {
-        self.file.sync_data().map_err(|cause| {
-            let message = format!("not all writes reached {}", self.identity.path.display());
-            let hint = "check the disk (`dmesg`) and the free space below it; what was measured in \
-                        this cell counts for nothing";
-            Error::environment("writes-lost", message, hint).caused_by(cause)
-        })
-    }
-
     /// Checks that nobody has freed blocks of a file, as reads of them do not reach the drive.
     pub(crate) fn check_blocks(&self) -> Result<()> {
         let hole = match self.kind {
