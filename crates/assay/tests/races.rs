@@ -224,7 +224,7 @@ fn can_trace() -> bool {
 fn names_exchanged_at_some_stops() {
     if can_trace() {
         std::thread::scope(|scope| {
-            for (case, step) in [(TARGET, 397), (RUN, 97), (WORK, 97)] {
+            for (case, step) in [(TARGET, 1597), (RUN, 97), (WORK, 97)] {
                 scope.spawn(move || {
                     let stops = at_stops(&case, 7, step);
                     println!("{}: {stops} stops", case.ours);
