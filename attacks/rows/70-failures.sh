@@ -107,12 +107,12 @@ image_full() { small_tmpfs; ends 3 "$assay" linux run --drive "sim:$here/drive.t
 row E12.7 "linux run where the image fills its file system" image_full
 unsynced() { need strace; ends 3 strace -f -o /dev/null -e inject=fsync:error=EIO:when=1 "$assay" run read.toml --quiet --out o --only ./n --size 4MiB
   [ ! -e o ] && [ ! -e n ] || fail "left: $(ls)"; }
+row E12.9 "a directory that cannot be synced when the run begins" unsynced
 full_below() { need mkfs.ext4; image i 24; attach i; mkfs.ext4 -q "$device"; mounted "$device" m; truncate -s 256M m/x
   attach m/x; mkfs.ext4 -q "$device"; mounted "$device" n; truncate -s 64M n/y; attach n/y
   sed -i 's/4KiB/64KiB/; s/^range.*//; s/requests = 256/requests = 576/' write.toml
   ends 3 "$assay" run write.toml --quiet --out out --only "$device" --write "$device"; says writes-lost; }
 row E12.10 "a page cache takes what the file system two layers below has no room for" full_below
-row E12.9 "a directory that cannot be synced when the run begins" unsynced
 unmounted() { need_root; need mkfs.ext4; image i 32; mkfs.ext4 -q -F i; attach i; mounted "$device" m
   for _ in 1 2 3; do "$assay" run read.toml --quiet --out "out-$RANDOM" --only m/f --size 4MiB >/dev/null 2>&1 ||
     "$assay" run read.toml --quiet --out "out-$RANDOM" --only m/f >/dev/null
@@ -150,12 +150,12 @@ shut() { code=0; chmod 777 .; need setpriv; [ "$(id -u)" = 0 ] && as="setpriv --
 for mask in 0777 0111 0444; do row E14.1 "a directory that its maker may not open, by the umask $mask" shut $mask; done
 append_only() { need chattr; work write 'length = "1MiB"' 'size = "64KiB"'; chattr +a d 2>/dev/null || skip "no chattr"; undo "chattr -a $PWD/d"
   ends 3 "$assay" run f.toml --quiet --out out --on ./d; says append-only; [ -z "$(ls -A d)" ] || fail "left: $(ls -A d)"; }
+row E14.2 "a workload of files in a directory that can only grow" append_only
 append_only_out() { need chattr; mkdir out; chattr +a out 2>/dev/null || skip "no chattr"; undo "chattr -a $PWD/out"
   ends 3 "$assay" run read.toml --quiet --out out --only "sim:$here/drive.toml"; says append-only; [ -z "$(ls -A out)" ] || fail "left: $(ls -A out)"; }
+row E14.3 "a run directory that can only grow" append_only_out
 long_out() { ends 3 "$assay" run read.toml --quiet --out "$(printf 'a/%.0s' $(seq 2100))x" --only "sim:$here/drive.toml"; [ ! -e a ] || fail "left"; }
 row E14.4 "a run directory whose path is too long" long_out
-row E14.3 "a run directory that can only grow" append_only_out
-row E14.2 "a workload of files in a directory that can only grow" append_only
 
 twice_named() { ends 3 "$assay" run read.toml --quiet --out z --only ./z --size 1MiB; says "run directory has this name"; [ ! -e z ] || fail "left"; }
 row E15.1 "a target and --out of one name" twice_named
