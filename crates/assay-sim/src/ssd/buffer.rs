@@ -3,7 +3,7 @@
 use crate::lpn::Lpn;
 use assay_spec::Bytes;
 use assay_spec::device::{BufferSpec, ReadBuffered};
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 
 /// A written page, or a part of one, on its way from the host or the buffer to the flash.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +33,7 @@ pub(super) struct WriteBuffer {
     /// Pages on their way to the cells, per plane, in write order.
     planes: Vec<VecDeque<Lpn>>,
     /// Partly written pages, the rest of which is being read from the flash.
-    merging: Vec<Lpn>,
+    merging: HashSet<Lpn>,
     /// Pages of `merging` that have been trimmed meanwhile.
     trimmed: Vec<Lpn>,
     /// (page, request): writes to merging pages that are answered when the page is in the cells.
@@ -56,7 +56,7 @@ impl WriteBuffer {
             is_protected,
             unprogrammed: 0,
             planes: slots.map_or(Vec::new(), |_| vec![VecDeque::new(); planes as usize]),
-            merging: Vec::new(),
+            merging: HashSet::new(),
             trimmed: Vec::new(),
             joined: Vec::new(),
         }
@@ -132,13 +132,13 @@ impl WriteBuffer {
     /// Notes that the rest of `page` is being read from the flash.
     pub(super) fn begin_merge(&mut self, page: Lpn) {
         if self.slots.is_some() {
-            self.merging.push(page);
+            self.merging.insert(page);
         }
     }
 
     /// Notes that the rest of `page` has been read.
     pub(super) fn end_merge(&mut self, page: Lpn) {
-        self.merging.retain(|p| *p != page);
+        self.merging.remove(&page);
     }
 
     /// Returns `true` if `page` is merging, and notes that it must be trimmed after the merge.
