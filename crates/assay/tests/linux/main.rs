@@ -19,6 +19,7 @@ mod suites;
 use command::{assay, temporary};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Why there are no guests here, if there are none.
 fn no_guests() -> bool {
@@ -31,6 +32,28 @@ fn no_guests() -> bool {
     assert_eq!(output.status.code(), Some(3), "{text}");
     println!("skipped: {}", text.lines().next().unwrap_or_default());
     true
+}
+
+/// Returns `true` if all combinations are tried, as `.ci/full` does. Else each file system has one
+/// elevator, two arrays stand for all, and fio reads and writes in each way on one of two drives.
+fn is_full() -> bool {
+    std::env::var_os("ASSAY_FULL").is_some()
+}
+
+/// Runs `one` for every index below `count`, on two processors.
+fn two_at_a_time(count: usize, one: impl Fn(usize) + Sync) {
+    let next = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while let Some(index) =
+                    Some(next.fetch_add(1, Ordering::Relaxed)).filter(|i| *i < count)
+                {
+                    one(index);
+                }
+            });
+        }
+    });
 }
 
 /// Runs `assay` in `dir` to its end, with `typed` as what is typed.

@@ -1,9 +1,8 @@
 //! What file systems, elevators and arrays do in a guest, twice.
 
-use super::{guest, no_guests};
+use super::{guest, is_full, no_guests, two_at_a_time};
 use crate::command::{assay, temporary};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 const FILESYSTEMS: [&str; 9] =
     ["ext2", "ext3", "ext4", "reiserfs", "nilfs2", "btrfs", "xfs", "jfs", "f2fs"];
@@ -76,28 +75,6 @@ mdadm --zero-superblock /dev/vdb
 mdadm --assemble /dev/md0 /dev/vda /dev/vdb 2>&1 && exit 1
 echo lost
 "#;
-
-/// Runs `one` for every index below `count`, on two processors.
-fn two_at_a_time(count: usize, one: impl Fn(usize) + Sync) {
-    let next = AtomicUsize::new(0);
-    std::thread::scope(|scope| {
-        for _ in 0..2 {
-            scope.spawn(|| {
-                while let Some(index) =
-                    Some(next.fetch_add(1, Ordering::Relaxed)).filter(|i| *i < count)
-                {
-                    one(index);
-                }
-            });
-        }
-    });
-}
-
-/// Returns `true` if all combinations are tried, as `.ci/full` does; else each file system has one
-/// elevator, and two arrays stand for all.
-fn is_full() -> bool {
-    std::env::var_os("ASSAY_FULL").is_some()
-}
 
 #[test]
 fn nine_file_systems_under_four_elevators_twice() {

@@ -146,6 +146,7 @@ fn d_choices(spare: f64, b: u32, d: f64) -> f64 {
 }
 
 #[test]
+#[ignore = "takes a minute"]
 fn greedy_with_large_blocks_is_within_two_percent_of_xiang_and_kurkoski() {
     for spare in [0.07, 0.12, 0.25, 0.28, 0.5] {
         let measured = measure(VictimSpec::Greedy, (4096, 1024), spare, 3, RandomWrites::UNIFORM);
