@@ -47,6 +47,9 @@ undo_all() {
   exit $code
 }
 
+# by_itself row …: begins the row when no other runs, and waits for its end.
+by_itself() { wait; "$@"; wait; }
+
 # alone NAME: waits until no other row that runs now has said so, too.
 alone() { exec 9>"$base/$1.lock"; flock 9; }
 

@@ -10,7 +10,7 @@ end() { local code=0; kill -CONT $pid; wait $pid || code=$?; [[ "|$1|" == *"|$co
 # work KIND LINE …: writes an experiment of files.
 work() { printf 'format = 1\nname = "f"\nquestion = "?"\ntargets = []\n[[workload]]\nname = "w"\nfile = "%s"\n' "$1" >f.toml; shift
   printf '%s\n' "$@" >>f.toml; mkdir -p d; }
-walk() { work walk 'order = "directory"' 'files = 3000' 'directories = 20' 'length = "16KiB"' 'age = 3'; }
+walk() { work walk 'order = "directory"' 'files = 1000' 'directories = 20' 'length = "16KiB"' 'age = 3'; }
 rewrite() { work rewrite 'length = "256MiB"' 'size = "64KiB"'; }
 
 dead() { walk; busy 'd/assay-*/data/tree/d01' "$assay" run f.toml --quiet --out out --on ./d; kill -9 $pid; wait $pid || true; left=$(echo d/assay-*); }
@@ -106,7 +106,7 @@ row V10.2 "a git that does all but check out" eval 'git_is "case \" \$* \" in *\
 row V10.3 "a git that checks out nothing but the first tag" eval 'git_is "case \" \$* \" in *\" checkout \"*\" v1 \"*) ;; *\" checkout \"*) exit 0 ;; esac" "exec $(command -v git) \"\$@\""'
 
 # two: starts a run of two cells, and halts it after its record is written.
-two() { sed "s/requests = 256/requests = ${requests-3000000}/; s/range.*//; s/sequential/random/" read.toml >many.toml
+two() { sed "s/requests = 256/requests = ${requests-1000000}/; s/range.*//; s/sequential/random/" read.toml >many.toml
   sed -n '/workload/,$p' many.toml | sed 's/"w"/"v"/' >more; cat more >>many.toml
   "$assay" run read.toml --quiet --out first --only sim:ssd-m; ls first/log >names; ls first/series >>names; mkdir -p v/log v/series
   for n in $(cat names) $(sed 's/write-w/read-v/; s/read-w/read-v/' names) run.json cells.json cells.csv findings.json claims.json report.html; do echo mine >v/$n; victim v/$n; done; victim v

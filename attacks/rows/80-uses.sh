@@ -169,21 +169,21 @@ headless_map() { zeros; victim i
   other "$write_map; t = threading.Thread(target=ready); t.start(); ctypes.CDLL(None).syscall(60, 0)" "$device"; writes "$device"; says "mapped"; }
 row U5.3 "memory of a process whose first thread has ended" headless_map
 
-# U6: descriptors that wait in a socket, or that are registered with an io_uring.
+# U6: descriptors that wait in a socket, or that are registered with an io_uring. Every run on a device sees the former.
 send='a, b = socket.socketpair(); f = os.open(sys.argv[1], os.O_RDWR)
 a.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [f]))]); os.close(f)'
 in_flight() { zeros; victim i; other "$send" "$device"; writes "$device"; says "on their way"; }
-row U6.1 "a descriptor of the device waits in a socket" in_flight
+by_itself row U6.1 "a descriptor of the device waits in a socket" in_flight
 in_flight_file() { zeros; victim i; other "$send" i; writes "$device"; says "on their way"; }
-row U6.2 "a descriptor of the file behind it waits in a socket" in_flight_file
+by_itself row U6.2 "a descriptor of the file behind it waits in a socket" in_flight_file
 in_flight_ours() { ours ./f; victim f; other "$send" f; writes ./f; }
-row U6.3 "a descriptor of a file of assay's waits in a socket" in_flight_ours
+by_itself row U6.3 "a descriptor of a file of assay's waits in a socket" in_flight_ours
 unaccepted() { zeros; victim i
   other 'l = socket.socket(socket.AF_UNIX); l.bind("s"); l.listen(); a = socket.socket(socket.AF_UNIX); a.connect("s")
 f = os.open(sys.argv[1], os.O_RDWR)
 a.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [f]))]); os.close(f)' "$device"
   writes "$device"; says "on their way"; }
-row U6.4 "it waits in a connection that nobody has accepted" unaccepted
+by_itself row U6.4 "it waits in a connection that nobody has accepted" unaccepted
 registered() { zeros; victim i
   other 'libc = ctypes.CDLL(None, use_errno=True); r = libc.syscall(425, 4, ctypes.create_string_buffer(120))
 f = os.open(sys.argv[1], os.O_RDWR)
