@@ -80,9 +80,9 @@ by_nobody() { { cat write.toml; sed -n '/^\[\[workload/,$p' read.toml |
   sed 's/^name = "w"/name = "r"/; s/^measure.*/measure = { time = "1s" }/'; } >both.toml
   zeros; attach "$device"; during both.toml "$device" --write "$device"; run_ends 0; }
 row L1.14 "writing first and reading then, on a device on a device, with nobody else" by_nobody
-beside_written() { read_first; image i 16; attach i --sizelimit 4194304; during first.toml "$device" --write "$device"
-  noise n 1; attach i --offset 8388608; dd if=n of="$device" bs=1M oflag=direct conv=fsync status=none; run_ends 0
-  cmp -n "$MIB" n "$device" || fail "what was written is lost"; }
+beside_written() { read_first; image i 16; attach i --offset 8388608; local beside=$device; attach i --sizelimit 4194304
+  during first.toml "$device" --write "$device"; noise n 1; dd if=n of="$beside" bs=1M oflag=direct conv=fsync status=none; run_ends 0
+  cmp -n "$MIB" n "$beside" || fail "what was written is lost"; }
 row L1.19 "a program writes to a loop device on another part of the file and lets the run go on" beside_written
 # The same while assay writes, too: the kernel counts more than assay has sent.
 write_first() { { sed 's/^measure.*/measure = { time = "4s" }/' write.toml
