@@ -180,7 +180,7 @@ impl WriteBuffer {
     /// Returns `true` if the rest of `page` is being read from the flash.
     #[inline]
     pub(super) fn is_merging(&self, page: Lpn) -> bool {
-        !self.merging.is_empty() && self.merging.contains(&page)
+        self.merging.contains(&page)
     }
 
     /// Returns `true` if `page` is on its way to the cells of `plane`.
