@@ -109,6 +109,9 @@ mounted() { # mounted DEVICE POINT [OPTION …]
   undo "umount -l $(realpath "$point")"
 }
 
+# at_rest POINT: ends the writes to what is mounted on POINT: a file system writes to its device by itself, too.
+at_rest() { mount -o remount,ro "$1"; }
+
 # victim FILE …: these files must have the same bytes at the end, under the same names.
 victim() {
   local file

@@ -62,7 +62,7 @@ gone_dir() { mkdir d; printf 'format = 1\nname = "t"\nquestion = "?"\n' >/dev/nu
   rm f; mkdir f; refused "$assay" resume out --quiet; }
 row E2.3 "a directory in place of the file" gone_dir
 new_mount() { image i 16; attach i; begin "$device" --write "$device"; need mkfs.ext4; mkfs.ext4 -q -F "$device"
-  mounted "$device" m; echo precious >m/x; sync; victim i; refused "$assay" resume out --quiet; }
+  mounted "$device" m; echo precious >m/x; at_rest m; victim i; refused "$assay" resume out --quiet; }
 row D3.11 "a file system with data on it, mounted, where the run was" new_mount
 others_run() { need_root; begin ./f --size 8MiB; chown 65533 out/run.json; victim f; refused "$assay" resume out --quiet; says run-of-another; }
 row D2.8 "root resumes a run that another user began" others_run

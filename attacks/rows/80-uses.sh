@@ -27,7 +27,7 @@ lower_formatted() { zeros; lower=$device; attach "$lower"; timed 30s; during tim
   need mkfs.ext4; ! mkfs.ext4 -q -F "$lower" 2>/dev/null || fail "mkfs could have it"; kill -INT $run; wait $run || true; }
 row U2 "nor formatted" lower_formatted
 mounted_image() { zeros; timed 30s; during timed.toml "$device" --write "$device"; attach i
-  stopped; need mkfs.ext4; mkfs.ext4 -q -F "$device"; mounted "$device" m; echo mine >m/mine; sync; victim i; sleep 1; }
+  stopped; need mkfs.ext4; mkfs.ext4 -q -F "$device"; mounted "$device" m; echo mine >m/mine; at_rest m; victim i; sleep 1; }
 row U3 "the file behind the target is attached, formatted and mounted while it is measured" mounted_image
 
 # L1: uses that begin while the run goes on.
