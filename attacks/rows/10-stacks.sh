@@ -59,6 +59,17 @@ other_partition() { partitioned; ext4 "${device}p1"; mounted "${device}p1" m -o 
   ends 0 "$assay" run write.toml --quiet --out out --only "${device}p2" --write "${device}p2"
   cmp -s before <(head -c 9437184 i) || fail "the other partition was changed"; }
 row S4 "the partition beside a mounted one is free, and the mounted one unchanged" other_partition
+# system_at COMMAND: in a mount namespace where COMMAND mounts /home, the second partition of $disk is no target.
+system_at() { need unshare; printf 'set -e\n%s\nexec "$@"\n' "$1" >inside.sh
+  refused unshare -m sh inside.sh "$assay" run write.toml --quiet --out out --only "${disk}p2" --write "${disk}p2"; says "that carries this system"; }
+home_itself() { partitioned; disk=$device; ext4 "${disk}p1"; system_at "mount ${disk}p1 /home"; }
+row S16 "a partition beside /home" home_itself
+home_overlay() { grep -q overlay /proc/filesystems || skip "no overlay"; partitioned; disk=$device; ext4 "${disk}p1"; mkdir m
+  system_at "mount ${disk}p1 m; mkdir m/u m/w; mount -t overlay none /home -o lowerdir=/home,upperdir=$PWD/m/u,workdir=$PWD/m/w"; }
+row S17 "a partition beside the upper layer of an overlay on /home" home_overlay
+home_journal() { partitioned; disk=$device; need mke2fs; mke2fs -q -F -O journal_dev -b 4096 "${disk}p1" >/dev/null 2>&1; image j 32; attach j
+  mke2fs -q -F -t ext4 -b 4096 -J device="${disk}p1" "$device" >/dev/null 2>&1 || skip "no journal there"; system_at "mount $device /home"; }
+row S18 "a partition beside the external journal of /home" home_journal
 idle_partitions() { partitioned; victim i; writes "$device"; }
 row S5 "a disk with partitions that nobody uses" idle_partitions
 

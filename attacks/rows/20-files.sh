@@ -69,6 +69,8 @@ in_snapshot() { need_root; need mkfs.btrfs btrfs; image b 512; mkfs.btrfs -q b >
   # What a ring had open is let go of a moment later.
   for _ in $(seq 50); do umount m 2>/dev/null && break; sleep 0.1; done; umount t; mount -o loop,subvol=s b m; victim m/f; writes m/f; }
 row D6.14 "a file in a snapshot, mounted where the file of assay's was" in_snapshot
+appended() { "$assay" run read.toml --quiet --out one --only ./f --size 4MiB; printf mine >>f; victim f; writes ./f; says "now holds"; }
+row D6.15 "a few bytes behind the last block of a file of assay's" appended
 
 # D1: where there are no attributes, a sidecar is made, and never over another file.
 plain_fs() { need_root; need ntfs-3g mkfs.ntfs; image i 64; mkfs.ntfs -q -F i >/dev/null 2>&1; attach i; mkdir m
@@ -84,8 +86,8 @@ sidecar_ok() { plain_fs; "$assay" run read.toml --quiet --out one --only m/s --s
 row D1.3 "no attributes: a file of assay's is known again" sidecar_ok
 sidecar_killed() { plain_fs; "$assay" run read.toml --quiet --out one --only m/s --size 48MiB & sleep "0.$1"; kill -9 $! || true
   wait $! 2>/dev/null || true; rm -rf one
-  # Killed between making the file and marking it, a run leaves an empty file that nobody can tell from a user's.
-  ends "0|3" "$assay" run read.toml --quiet --out one --only m/s --size 48MiB; [ -e one/cells.json ] || { says target-empty; [ ! -s m/s ] || fail "$(ls -l m)"; }; }
+  # Killed before the first write, a run leaves an empty file, or one of zeros, that nobody can tell from a user's.
+  ends "0|3" "$assay" run read.toml --quiet --out one --only m/s --size 48MiB; [ -e one/cells.json ] || { says 'target-empty\|file-has-holes'; [ -z "$(head -c 1M m/s | tr -d '\0' | head -c 1)" ] || fail "$(ls -l m)"; }; }
 row D1.4 "no attributes: what was begun and killed at once is made anew" sidecar_killed 05
 row D1.5 "the same, killed later" sidecar_killed 3
 sidecar_copied() { plain_fs; "$assay" run read.toml --quiet --out one --only m/s --size 1MiB || skip "no O_DIRECT there"
@@ -95,6 +97,23 @@ row D1.6 "no attributes: a copy of the file and of its sidecar" sidecar_copied
 sidecar_replaced() { plain_fs; "$assay" run read.toml --quiet --out one --only m/s --size 1MiB || skip "no O_DIRECT there"
   noise n 1; rm m/s; cp n m/s; victim m/s; writes m/s; }
 row D1.7 "no attributes: another file beside the old sidecar" sidecar_replaced
+
+# The file system mounted again gives the first free number, which a removed file of assay's had.
+mount_again() { umount m; for _ in $(seq 50); do ntfs-3g -o streams_interface=none "$device" m 2>/dev/null && return 0; sleep 0.1; done; fail "no ntfs-3g"; }
+sidecar_reused() { plain_fs; "$assay" run read.toml --quiet --out one --only m/s --size 1MiB || skip "no O_DIRECT there"
+  local number=$(stat -c %i m/s); rm m/s; mount_again; image z 1; cat z >m/s; [ "$(stat -c %i m/s)" = "$number" ] || skip "another number"
+  victim m/s; writes m/s; says "may be another file"; }
+row D1.11 "no attributes: a file of zeros with the number of a removed one, beside its sidecar" sidecar_reused
+begun_reused() { plain_fs; "$assay" run read.toml --quiet --out one --only m/s --size 1MiB || skip "no O_DIRECT there"
+  local number=$(stat -c %i m/s); sed -i s/whole/begun/ m/s.assay; rm m/s; mount_again; image z 1; cat z >m/s
+  [ "$(stat -c %i m/s)" = "$number" ] || skip "another number"; victim m/s
+  ends "0|3" "$assay" run read.toml --quiet --out two --only m/s --size 1MiB; }
+row D1.12 "the same, where the removed one was not complete" begun_reused
+image_reused() { plain_fs; "$assay" linux run --drive "sim:$here/drive.toml" --image m/im --quiet --out one -- true >/dev/null 2>&1 || skip "no kernel for guests"
+  local number=$(stat -c %i m/im) size=$(stat -c %s m/im); rm m/im; mount_again; truncate -s "$size" m/im
+  [ "$(stat -c %i m/im)" = "$number" ] || skip "another number"; victim m/im
+  refused "$assay" linux run --drive "sim:$here/drive.toml" --image m/im --quiet --out two -- sh -c 'echo evil >/dev/vda'; }
+row D1.13 "the same with the image of a guest" image_reused
 
 # begun: starts a run that makes a file where there are no nameless files, and kills it meanwhile.
 begun() { plain_fs; "$assay" run read.toml --quiet --out one --only m/s --size 48MiB & local pid=$!

@@ -93,6 +93,10 @@ image_node() { noise i 2; attach i; victim i; image_of 3 "$device"; }
 row I3 "linux run --image with a block device" image_node
 image_ours() { image_of 0 f; image_of 0 f; }
 row I4 "an image that assay made is used again" image_ours
+image_target() { "$assay" run read.toml --quiet --out one --only ./f --size 320MiB; need mkfs.ext4; mkfs.ext4 -q -F f; victim f; image_of 3 f; says "as an image"; }
+row I15 "a target of assay's with a file system on it, as an image" image_target
+image_as_target() { image_of 0 f; victim f; writes ./f; says "as a target"; }
+row I16 "an image of assay's as a target" image_as_target
 image_named() { truncate -s 320M f; image_of 0 f --write f; }
 row I5 "an image of somebody else that --write names" image_named
 image_saved() { need filefrag; image_of 0 f; filefrag -v f | grep -q delalloc && fail "what the guest wrote is in memory alone"; true; }

@@ -49,6 +49,9 @@ read_first() { { sed 's/^name = "read"/name = "first"/; s/^name = "w"/name = "r"
 written_between() { read_first; zeros; noise n 1; during first.toml "$device" --write "$device"
   dd if=n of="$device" bs=1M oflag=direct conv=fsync status=none; victim i; stopped; }
 row L1.5 "a program writes to the target and goes, while a cell reads" written_between
+used_between() { read_first; zeros; during first.toml "$device" --write "$device"; held "$(eval echo "$1")"; victim i; stopped; }
+row L1.32 "a program opens the target while a cell reads, before one that writes" used_between '$device'
+row L1.33 "a program opens the file behind it" used_between i
 not_between() { read_first; zeros; during first.toml "$device" --write "$device"; run_ends 0; }
 row L1.6 "reading first and writing then, with nobody else" not_between
 # The same bytes, by another way than the target.
@@ -295,25 +298,29 @@ immutable() { need chattr; ours f; chattr +i f 2>/dev/null || skip "no chattr"; 
 row Q6 "a file that not even root may write" immutable
 
 # U11: a file system that is mounted straight from a file, without a loop device (EROFS since Linux 6.12).
-erofs() { alone erofs; need_root; need mkfs.erofs python3; mkdir s m; echo mine >s/mine; mkfs.erofs i s >/dev/null 2>&1; truncate -s 8M i
-  python3 -c 'import ctypes, sys
-c = ctypes.CDLL(None); sys.exit(c.mount(sys.argv[1].encode(), b"m", b"erofs", 1, None) != 0)' "$(eval echo "$1")" || skip "no EROFS from a file"
+# While nobody can tell which file it is, all loop devices are refused, those of other rows, too.
+erofs_made() { alone erofs; need_root; need mkfs.erofs python3; mkdir s m; echo mine >s/mine; mkfs.erofs i s >/dev/null 2>&1; truncate -s 8M i; }
+erofs_mounted() { python3 -c 'import ctypes, sys
+c = ctypes.CDLL(None); sys.exit(c.mount(sys.argv[1].encode(), b"m", b"erofs", 1, None) != 0)' "$1" || skip "no EROFS from a file"
   undo "umount -l $PWD/m"; }
+erofs() { erofs_made; erofs_mounted "$(eval echo "$1")"; }
 erofs_part() { erofs "$1"; eval "$2"; victim "$3"; attach "$3" --offset 4194304; writes "$device"; }
 row U11.1 "a loop device over zeros of the file that an EROFS is mounted from" erofs_part '$PWD/i' : i
-row U11.2 "the same, and the file has another name by now" erofs_part '$PWD/i' 'mv i j' j
-row U11.3 "the same, mounted by a name that leads there only from its directory" erofs_part i : i
+by_itself row U11.2 "the same, and the file has another name by now" erofs_part '$PWD/i' 'mv i j' j
+by_itself row U11.3 "the same, mounted by a name that leads there only from its directory" erofs_part i : i
 erofs_whole() { erofs "$PWD/i"; attach i; victim i
   refused "$assay" run write.toml --quiet --out out --only "$device" --write "$device" --destroy "$(word "$device")"; says mounted; }
 row U11.4 "all of it, with --destroy" erofs_whole
 erofs_image() { "$assay" linux status >/dev/null 2>&1 || skip "no guest kernel"; erofs "$1"; eval "$2"; victim "$3"
   refused "$assay" linux run --drive sim:ssd-m --image "$3" --write "$3" -- true; says mounted; }
 row U11.5 "as the image of a guest" erofs_image '$PWD/i' : i
-row U11.6 "the same, and it has another name by now" erofs_image '$PWD/i' 'mv i j' j
+by_itself row U11.6 "the same, and it has another name by now" erofs_image '$PWD/i' 'mv i j' j
 erofs_beside() { erofs "$PWD/i"; image j 8; attach j; ends 0 "$assay" run write.toml --quiet --out out --only "$device" --write "$device"; }
 row U11.7 "another file beside it" erofs_beside
-erofs_extra() { need_root; need mkfs.erofs python3; mkdir s m; noise s/mine 1; mkfs.erofs --blobdev=blob --chunksize=4096 i s >/dev/null 2>&1 || skip "no --blobdev"; truncate -s 8M blob
+erofs_extra() { alone erofs; need_root; need mkfs.erofs python3; mkdir s m; noise s/mine 1; mkfs.erofs --blobdev=blob --chunksize=4096 i s >/dev/null 2>&1 || skip "no --blobdev"; truncate -s 8M blob
   python3 -c 'import ctypes, sys
 c = ctypes.CDLL(None); sys.exit(c.mount(sys.argv[1].encode(), b"m", b"erofs", 1, b"device=" + sys.argv[2].encode()) != 0)' "$PWD/i" "$PWD/blob" || skip "no EROFS from files"
   undo "umount -l $PWD/m"; victim blob; attach blob --offset 4194304; writes "$device"; says "may be what is mounted"; }
-row U11.8 "a loop device over zeros of the extra file of an EROFS" erofs_extra
+by_itself row U11.8 "a loop device over zeros of the extra file of an EROFS" erofs_extra
+erofs_during() { erofs_made; attach i --offset 4194304; timed 30s; during timed.toml "$device" --write "$device"; erofs_mounted "$PWD/i"; stopped; }
+row U11.9 "a file is mounted as an EROFS while a loop device over zeros of it is measured" erofs_during

@@ -249,7 +249,7 @@ fn run_on(
                 clock: crate::clock::Clock::start(),
             };
             let mut target = UringTarget::new(file, opened.capacity, options)?;
-            let measured = repeat.run(&mut target, &|| opened.check_untouched(), |_| {});
+            let measured = repeat.run(&mut target, &|| opened.check_before_writes(), |_| {});
             if repeat.workload.writes() {
                 let measured = measured.and_then(|record| {
                     flush(&mut target, &opened.identity.path)?;

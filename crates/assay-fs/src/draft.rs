@@ -16,10 +16,10 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, fchown};
 use std::path::Path;
 
 /// The prefix of a draft's temporary name; 32 random digits follow.
@@ -166,6 +166,7 @@ impl Draft {
     ) -> io::Result<()> {
         let found = Node::find_at(&self.directory, Path::new(name), OFlags::NOFOLLOW)?;
         may_go(&found, file, replace)?;
+        inherit(file, &found)?;
         match self.rename(random, name, RenameFlags::EXCHANGE) {
             Ok(()) => {}
             Err(Errno::INVAL | Errno::NOSYS) => {
@@ -242,6 +243,20 @@ fn may_go(found: &Node, new: &File, replace: Replace) -> io::Result<()> {
     }
 }
 
+/// Gives `new` the owner, as far as allowed, and the permissions of `old`: who may read a page does
+/// not change when it is made anew.
+fn inherit(new: &File, old: &Node) -> io::Result<()> {
+    let (old, own) = (fs::metadata(old.link())?, new.metadata()?);
+    if (old.uid(), old.gid()) != (own.uid(), own.gid()) {
+        // Only root may; for others, the permissions below are as close as it gets.
+        let _ = fchown(new, Some(old.uid()), Some(old.gid()));
+    }
+    match old.mode() & 0o777 {
+        mode if mode == own.mode() & 0o777 => Ok(()),
+        mode => new.set_permissions(fs::Permissions::from_mode(mode)),
+    }
+}
+
 /// The extended attribute that holds the digest of a file that assay wrote.
 const SIGNATURE: &str = "user.assay.written";
 
@@ -291,7 +306,6 @@ pub fn is_draft(name: &OsStr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
     use std::io::Write;
     use std::os::unix::fs::symlink;
 
@@ -319,6 +333,17 @@ mod tests {
         drop(Draft::at(&path).unwrap());
         assert_eq!(names(dir.path()), ["page"]);
         assert_eq!(fs::read_to_string(&path).unwrap(), "one");
+    }
+
+    #[test]
+    fn a_replaced_file_keeps_its_permissions() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("page");
+        write(&path, "one", Replace::Written).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        write(&path, "two", Replace::Forced).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "two");
     }
 
     #[test]

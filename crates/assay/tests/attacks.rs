@@ -66,8 +66,9 @@ fn nor_by_somebody_without_rights() {
     let mut command = Command::new("setpriv");
     command.args(["--reuid=nobody", "--regid=nogroup", "--clear-groups"]);
     command.args(["env", &format!("HOME={place}"), &script, "--assay", &program]);
-    // Root's rows, which run meanwhile, would see the descriptors of U6.
-    let said = run(&mut command, dir.path(), &format!("{LONG} U6."));
+    // Root's rows, which run meanwhile, would see the descriptors of U6; I5 would see the mounts of
+    // their U11.
+    let said = run(&mut command, dir.path(), &format!("{LONG} U6. I5"));
     assert!(said.contains("ok "), "{said}");
 }
 

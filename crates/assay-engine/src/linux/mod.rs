@@ -44,7 +44,7 @@ pub struct Start {
     pub schedule: Schedule,
     /// Files with the contents of the first drives; the others begin with zeros.
     pub images: Vec<PathBuf>,
-    /// An image that assay did not make but may change.
+    /// An existing image that assay did not make as one but may change.
     pub write: Option<PathBuf>,
     /// The terminal of the guest, if it has one.
     pub console: Option<Console>,

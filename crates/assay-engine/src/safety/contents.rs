@@ -45,6 +45,8 @@ pub(crate) struct Contents {
     pub(crate) kinds: Vec<String>,
     /// The offset of the first examined block that assay did not write.
     pub(crate) foreign: Option<u64>,
+    /// Whether some examined byte is not zero.
+    pub(crate) has_data: bool,
 }
 
 impl Contents {
@@ -58,12 +60,13 @@ impl Contents {
         }
     }
 
-    /// Records the first block of `window` that assay did not write.
-    fn note_foreign(&mut self, window: &Window) {
+    /// Records whether `window` has data, and its first block that assay did not write.
+    fn note(&mut self, window: &Window) {
         let starts = (window.start..).step_by(BLOCK as usize);
         let mut blocks = window.data.chunks(BLOCK as usize).zip(starts);
         let found = blocks.find(|(data, _)| is_foreign(data)).map(|(_, at)| at);
         self.foreign = [self.foreign, found].into_iter().flatten().min();
+        self.has_data |= window.data.iter().any(|byte| *byte != 0);
     }
 
     /// Returns `true` if assay wrote everything that was examined, and no format was recognised.
@@ -82,14 +85,23 @@ pub(crate) fn look(file: &File, size: Bytes, block: Bytes) -> io::Result<Content
     let mut windows = Vec::new();
     for place in known {
         let window = read(file, place, block)?;
-        contents.note_foreign(&window);
+        contents.note(&window);
         windows.push(window);
     }
     contents.kinds.extend(signatures::find(&windows, size.0).into_iter().map(str::to_owned));
     for place in between {
-        contents.note_foreign(&read(file, place, block)?);
+        contents.note(&read(file, place, block)?);
     }
     Ok(contents)
+}
+
+/// Returns `true` if assay wrote the first sector of `file`, which is not zeros.
+///
+/// # Errors
+/// If it cannot be read.
+pub(crate) fn begins_sealed(file: &File) -> io::Result<bool> {
+    let window = read(file, 0..BLOCK, Bytes(BLOCK))?;
+    Ok(window.data.get(..SECTOR).is_some_and(is_sealed))
 }
 
 /// Returns `true` if assay wrote everything that `file`, of `size` bytes, holds; reads all of it.
@@ -239,7 +251,7 @@ mod tests {
         region.fill(1);
         let noise = file(&[(0, &region.bytes()[..SIZE as usize])], SIZE);
         let contents = look(&noise, Bytes(SIZE), Bytes(512)).unwrap();
-        assert_eq!(contents.foreign, None);
+        assert!(contents.is_ours() && contents.has_data);
     }
 
     #[test]

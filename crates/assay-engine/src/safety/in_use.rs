@@ -128,32 +128,24 @@ impl Machine {
         self.loops.iter().filter(lies_on).count()
     }
 
-    /// Returns the devices of the mounted file system with this `st_dev`.
-    fn mounted_from(&self, number: DeviceNumber) -> Vec<DeviceNumber> {
-        let mounts = self.mounts.iter().filter(|mount| mount.number == number);
-        let mut devices: Vec<_> = mounts.flat_map(Mount::devices).collect();
-        devices.push(number);
-        devices
-    }
-
     /// Returns every device that `/`, `/boot`, `/usr`, `/home` and `/var` lie on.
     pub(crate) fn system(&self) -> BTreeSet<DeviceNumber> {
         let is_system = |mount: &&Mount| {
             SYSTEM_POINTS.iter().any(|point| mount.point == Path::new(point)) && mount.is_ours()
         };
-        let system = self.mounts.iter().filter(is_system);
-        let mut waiting: Vec<DeviceNumber> = system.flat_map(Mount::devices).collect();
+        let mut waiting: Vec<DeviceNumber> =
+            self.mounts.iter().filter(is_system).map(|mount| mount.number).collect();
         let mut found = BTreeSet::new();
         while let Some(number) = waiting.pop() {
             if !found.insert(number) {
                 continue;
             }
-            for under in self.foundation(number) {
-                match under.store {
-                    Store::Device(number) => waiting.push(number),
-                    Store::File(system, _) => waiting.extend(self.mounted_from(system)),
-                }
+            for mount in self.mounts.iter().filter(|mount| mount.number == number) {
+                waiting.extend([mount.devices(), mount.layers(), mount.journals()].concat());
             }
+            waiting.extend(self.foundation(number).iter().map(|under| match under.store {
+                Store::Device(number) | Store::File(number, _) => number,
+            }));
         }
         found
     }
@@ -376,6 +368,7 @@ mod tests {
             point: point.into(),
             root: "/".into(),
             layers: Vec::new(),
+            further: Vec::new(),
             kind,
             source,
             process: name("self"),

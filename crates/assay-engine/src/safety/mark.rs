@@ -22,35 +22,45 @@ const NAME: &str = "user.assay";
 /// The greatest length of a mark, in bytes.
 const LONGEST: usize = 256;
 
-/// A stage in the making of a marked file.
+/// What assay made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum MarkStage {
-    /// The file is being made: its contents are of no use yet.
+pub(crate) enum Made {
+    /// A part of a target: its contents are of no use yet.
     Begun,
-    /// The file is complete.
+    /// A target.
     Whole,
+    /// An image, whose contents a guest changes.
+    Image,
 }
 
-impl MarkStage {
+impl Made {
+    const ALL: [Made; 3] = [Made::Begun, Made::Whole, Made::Image];
+
+    /// Returns the word in the mark. All have the same length.
     fn word(self) -> &'static str {
         match self {
-            MarkStage::Begun => "begun",
-            MarkStage::Whole => "whole",
+            Made::Begun => "begun",
+            Made::Whole => "whole",
+            Made::Image => "image",
         }
     }
+}
+
+/// A mark that was found on a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FileMark {
+    pub(crate) made: Made,
+    /// Whether it names the file by its inode number alone, as a sidecar does on a file system
+    /// without birth times: a new file may have the number of a removed one.
+    pub(crate) is_by_number: bool,
 }
 
 /// Marks `file`, which is or will be `name` in `directory`.
 ///
 /// # Errors
 /// If the file system has no attributes and the sidecar's name is taken; also if a call fails.
-pub(crate) fn put(
-    file: &File,
-    directory: &Directory,
-    name: &OsStr,
-    stage: MarkStage,
-) -> io::Result<()> {
-    let text = text(Node::of_file(file)?.id, stage);
+pub(crate) fn put(file: &File, directory: &Directory, name: &OsStr, made: Made) -> io::Result<()> {
+    let text = text(Node::of_file(file)?.id, made);
     match fsetxattr(file, NAME, text.as_bytes(), XattrFlags::empty()) {
         Ok(()) => Ok(()),
         Err(Errno::OPNOTSUPP | Errno::PERM | Errno::NOSYS | Errno::INVAL) => {
@@ -64,7 +74,7 @@ pub(crate) fn put(
 fn put_beside(file: &File, directory: &Directory, name: &OsStr, text: &str) -> io::Result<()> {
     let sidecar = sidecar(name);
     if let Some((_, node)) = beside(file, directory, name) {
-        // The words of all stages have the same length, so the new text covers the old one.
+        // All texts for one inode have the same length, so the new one covers the old one.
         return node.open(OFlags::WRONLY)?.write_all(text.as_bytes());
     }
     // It gets its name only when it is whole: an empty one would mark nothing and keep its name.
@@ -86,17 +96,21 @@ pub(crate) fn remove_beside(file: &File, directory: impl AsFd, name: &OsStr) {
     }
 }
 
-/// Returns the stage that the mark of `file`, which is `name` in `directory`, states, or `None` if
-/// the file has no valid mark.
-pub(crate) fn stage(file: &File, directory: impl AsFd, name: &OsStr) -> Option<MarkStage> {
+/// Returns the mark of `file`, which is `name` in `directory`, or `None` if it has no valid one.
+pub(crate) fn find(file: &File, directory: impl AsFd, name: &OsStr) -> Option<FileMark> {
     let mut value = [0_u8; LONGEST];
     let length = fgetxattr(file, NAME, &mut value[..]).unwrap_or(0);
-    let marked = parse(&value[..length], Node::of_file(file).ok()?.id);
-    marked.or_else(|| Some(beside(file, directory, name)?.0))
+    let id = Node::of_file(file).ok()?.id;
+    // An attribute goes with its inode, a sidecar stays.
+    let attribute = parse(&value[..length], id).map(|made| FileMark { made, is_by_number: false });
+    attribute.or_else(|| {
+        let (made, _) = beside(file, directory, name)?;
+        Some(FileMark { made, is_by_number: id.born.is_none() })
+    })
 }
 
-/// Returns the stage that the sidecar of `file` states, and the sidecar.
-fn beside(file: &File, directory: impl AsFd, name: &OsStr) -> Option<(MarkStage, Node)> {
+/// Returns what `file` is by its sidecar, and the sidecar.
+fn beside(file: &File, directory: impl AsFd, name: &OsStr) -> Option<(Made, Node)> {
     let node = Node::find_at(directory, Path::new(&sidecar(name)), OFlags::NOFOLLOW).ok()?;
     let NodeKind::File(1..=256) = node.kind else { return None };
     let mut text = Vec::new();
@@ -111,21 +125,23 @@ fn sidecar(name: &OsStr) -> OsString {
     sidecar
 }
 
-fn text(id: InodeId, stage: MarkStage) -> String {
-    format!("assay 2 {} {id}\n", stage.word())
+fn text(id: InodeId, made: Made) -> String {
+    format!("assay 2 {} {id}\n", made.word())
 }
 
-/// Returns the stage that `mark` states for the inode `id`.
-fn parse(mark: &[u8], id: InodeId) -> Option<MarkStage> {
-    [MarkStage::Begun, MarkStage::Whole]
-        .into_iter()
-        .find(|stage| mark == text(id, *stage).as_bytes())
+/// Returns what the inode `id` is by `mark`.
+fn parse(mark: &[u8], id: InodeId) -> Option<Made> {
+    Made::ALL.into_iter().find(|made| mark == text(id, *made).as_bytes())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::fs;
+
+    fn made(file: &File, directory: &Directory, name: &OsStr) -> Option<Made> {
+        find(file, directory, name).map(|mark| mark.made)
+    }
 
     fn open(dir: &Path) -> Directory {
         Directory::open(dir).unwrap()
@@ -137,10 +153,10 @@ mod tests {
         let (at, name) = (open(dir.path()), OsStr::new("data"));
         fs::write(dir.path().join(name), "x").unwrap();
         let file = File::open(dir.path().join(name)).unwrap();
-        assert_eq!(stage(&file, &at, name), None);
-        for want in [MarkStage::Begun, MarkStage::Whole] {
+        assert_eq!(made(&file, &at, name), None);
+        for want in Made::ALL {
             put(&file, &at, name, want).unwrap();
-            assert_eq!(stage(&file, &at, name), Some(want));
+            assert_eq!(made(&file, &at, name), Some(want));
         }
         fs::write(dir.path().join("copy"), "x").unwrap();
         let copy = File::open(dir.path().join("copy")).unwrap();
@@ -148,7 +164,7 @@ mod tests {
         if let Ok(length) = fgetxattr(&file, NAME, &mut value[..]) {
             fsetxattr(&copy, NAME, &value[..length], XattrFlags::empty()).unwrap();
         }
-        assert_eq!(stage(&copy, &at, OsStr::new("copy")), None);
+        assert_eq!(made(&copy, &at, OsStr::new("copy")), None);
     }
 
     #[test]
@@ -157,13 +173,13 @@ mod tests {
         let (at, name) = (open(dir.path()), OsStr::new("data"));
         fs::write(dir.path().join(name), "x").unwrap();
         let file = File::open(dir.path().join(name)).unwrap();
-        let words = text(Node::of_file(&file).unwrap().id, MarkStage::Whole);
+        let words = text(Node::of_file(&file).unwrap().id, Made::Whole);
         put_beside(&file, &at, name, &words).unwrap();
-        assert_eq!(stage(&file, &at, name), Some(MarkStage::Whole));
+        assert_eq!(made(&file, &at, name), Some(Made::Whole));
         fs::write(dir.path().join("new"), "y").unwrap();
         fs::rename(dir.path().join("new"), dir.path().join(name)).unwrap();
         let new = File::open(dir.path().join(name)).unwrap();
-        assert_eq!(stage(&new, &at, name), None);
+        assert_eq!(made(&new, &at, name), None);
     }
 
     #[test]
@@ -172,7 +188,7 @@ mod tests {
         let (at, name) = (open(dir.path()), OsStr::new("data"));
         fs::write(dir.path().join(name), "x").unwrap();
         let file = File::open(dir.path().join(name)).unwrap();
-        let words = text(Node::of_file(&file).unwrap().id, MarkStage::Whole);
+        let words = text(Node::of_file(&file).unwrap().id, Made::Whole);
         fs::write(dir.path().join("letter"), "mine").unwrap();
         let beside = dir.path().join("data.assay");
         std::os::unix::fs::symlink("letter", &beside).unwrap();
@@ -182,6 +198,6 @@ mod tests {
         assert!(put_beside(&file, &at, name, &words).is_err());
         assert_eq!(fs::read_to_string(&beside).unwrap(), "mine");
         assert_eq!(fs::read_to_string(dir.path().join("letter")).unwrap(), "mine");
-        assert_eq!(stage(&file, &at, name), None);
+        assert_eq!(made(&file, &at, name), None);
     }
 }

@@ -1,12 +1,13 @@
 //! The mounted file systems of all namespaces, and the devices and files that they lie on.
 
 use super::store::Store;
+use super::sysfs::Device;
 use super::tables::{self, Mount};
 use super::writers::processes;
 use assay_fs::DeviceNumber;
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// Returns the mounts of all namespaces that this process may look into; those of its own and of
@@ -24,6 +25,14 @@ pub(super) fn all() -> Vec<Mount> {
         }
     }
     mounts
+}
+
+/// Returns the files that file systems are mounted from without a loop device, in this namespace.
+pub(super) fn files() -> Vec<PathBuf> {
+    let table = fs::read("/proc/self/mountinfo").unwrap_or_default();
+    let is_on_file = |mount: &Mount| mount.kind == "erofs" && mount.number.major == 0;
+    let mounts = tables::mounts(&table, "self").into_iter();
+    mounts.filter(is_on_file).map(|mount| mount.source).collect()
 }
 
 impl Mount {
@@ -48,10 +57,41 @@ impl Mount {
         for part in self.source.to_string_lossy().split(':').filter(|p| p.starts_with('/')) {
             devices.extend(DeviceNumber::of_node(Path::new(part)));
         }
+        devices.extend(self.further.iter().filter_map(|path| DeviceNumber::of_node(path)));
         if self.kind == "btrfs" {
             devices.extend(btrfs_siblings(&devices));
         }
         devices
+    }
+
+    /// Returns the devices of the file systems that an overlay's layers are in, as far as this
+    /// process reaches them. They have anonymous numbers where the file system has one.
+    pub(super) fn layers(&self) -> Vec<DeviceNumber> {
+        let root = Path::new("/proc").join(&self.process).join("root");
+        let of = |layer: &PathBuf| {
+            let place = fs::metadata(root.join(layer.strip_prefix("/").ok()?)).ok()?;
+            Some(DeviceNumber::from_raw(place.dev()))
+        };
+        self.layers.iter().filter_map(of).collect()
+    }
+
+    /// Returns the devices that can hold the journal of an ext3 or ext4 that has none of its own.
+    /// No table says which journal belongs to it, so these are all that are in use.
+    pub(super) fn journals(&self) -> Vec<DeviceNumber> {
+        let is_ext = matches!(self.kind.as_str(), "ext3" | "ext4");
+        let Some(device) = Device::find(self.number).filter(|_| is_ext) else { return Vec::new() };
+        // A journal is listed as its device, one within a file system as `DEVICE-INODE`.
+        let entries = fs::read_dir("/proc/fs/jbd2").into_iter().flatten().flatten();
+        let names: Vec<_> = entries.filter_map(|e| e.file_name().into_string().ok()).collect();
+        let own = format!("{}-", device.name);
+        if names.iter().any(|name| name.starts_with(&own)) {
+            return Vec::new();
+        }
+        let number = |name: &String| {
+            let dev = Path::new("/sys/class/block").join(name).join("dev");
+            DeviceNumber::parse(&fs::read_to_string(dev).ok()?)
+        };
+        names.iter().filter_map(number).collect()
     }
 
     /// Returns the file that it lies on without a loop device, by the name that it had when it was

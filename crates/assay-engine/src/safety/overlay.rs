@@ -73,7 +73,8 @@ mod tests {
         let number = DeviceNumber { major: 0, minor };
         let (point, source, root) = ("/x".into(), kind.into(), "/".into());
         let (kind, process) = (kind.to_owned(), "self".to_owned());
-        Mount { number, point, root, layers: Vec::new(), kind, source, process }
+        let (layers, further) = (Vec::new(), Vec::new());
+        Mount { number, point, root, layers, further, kind, source, process }
     }
 
     fn file(major: u32, minor: u32, inode: u64) -> Store {

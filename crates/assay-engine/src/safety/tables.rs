@@ -9,6 +9,12 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
+/// The options that name the upper and the lower layers of an overlay.
+const UPPER: &[&[u8]] = &[b"upperdir="];
+const LOWER: &[&[u8]] = &[b"lowerdir=", b"lowerdir+="];
+/// The options that name further devices, of XFS and of reiserfs.
+const FURTHER: &[&[u8]] = &[b"logdev=", b"rtdev=", b"jdev="];
+
 /// A mounted file system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mount {
@@ -21,6 +27,8 @@ pub(crate) struct Mount {
     /// The directories of an overlay's layers, the upper one first, as they were named when it was
     /// mounted.
     pub(crate) layers: Vec<PathBuf>,
+    /// Further devices: those of a journal or of a part for large files.
+    pub(crate) further: Vec<PathBuf>,
     /// The type, e.g. `ext4`.
     pub(crate) kind: String,
     /// The mounted source, mostly a device node.
@@ -39,26 +47,25 @@ fn mount(line: &[u8], process: &str) -> Option<Mount> {
     let (number, point) = (fields.get(2)?, fields.get(4)?);
     // The optional fields, in varying number, end with a lone dash.
     let dash = 6 + fields.get(6..)?.iter().position(|field| *field == b"-")?;
+    let options = fields.get(dash + 3).copied().unwrap_or_default();
     Some(Mount {
         number: DeviceNumber::parse(std::str::from_utf8(number).ok()?)?,
         point: path(point),
         root: path(fields.get(3)?),
-        layers: fields.get(dash + 3).map(|options| layers(options)).unwrap_or_default(),
+        layers: [named(options, UPPER), named(options, LOWER)].concat(),
+        further: named(options, FURTHER),
         kind: String::from_utf8_lossy(fields.get(dash + 1)?).into_owned(),
         source: path(fields.get(dash + 2)?),
         process: process.to_owned(),
     })
 }
 
-/// Returns the layers that the options of an overlay name, the upper one first.
-fn layers(options: &[u8]) -> Vec<PathBuf> {
-    let of = |keys: &[&[u8]]| -> Vec<PathBuf> {
-        let value = |option| keys.iter().find_map(|key| <[u8]>::strip_prefix(option, *key));
-        let values = options.split(|b| *b == b',').filter_map(value);
-        let names = values.flat_map(|value| value.split(|b| *b == b':'));
-        names.filter(|name| !name.is_empty()).map(path).collect()
-    };
-    [of(&[b"upperdir="]), of(&[b"lowerdir=", b"lowerdir+="])].concat()
+/// Returns the paths that `options` gives for `keys`.
+fn named(options: &[u8], keys: &[&[u8]]) -> Vec<PathBuf> {
+    let value = |option| keys.iter().find_map(|key| <[u8]>::strip_prefix(option, *key));
+    let values = options.split(|b| *b == b',').filter_map(value);
+    let names = values.flat_map(|value| value.split(|b| *b == b':'));
+    names.filter(|name| !name.is_empty()).map(path).collect()
 }
 
 /// Parses `/proc/swaps`, and returns the paths of active swap files and devices.
@@ -101,16 +108,18 @@ mod tests {
         let table = b"27 1 254:0 / / rw,relatime - ext4 /dev/vda rw,discard\n\
             36 35 98:0 /mnt1 /mnt/a\\040b rw,noatime master:1 shared:2 - ext3 /dev/my\\134root rw\n\
             50 1 0:45 / /data rw - btrfs /dev/sdb1 rw,subvol=/\n\
+            49 1 8:1 / /x rw - xfs /dev/sda1 rw,logdev=/dev/sdc1,rtdev=/dev/sdd\n\
             51 1 0:46 /sub /o rw - overlay o rw,lowerdir=/l:/k,upperdir=/u\\054p,workdir=/w\n";
         let mounts = mounts(table, "self");
-        assert_eq!(mounts.len(), 4);
+        assert_eq!(mounts.len(), 5);
         assert_eq!(mounts[0].number, DeviceNumber { major: 254, minor: 0 });
         assert_eq!(mounts[1].point, PathBuf::from("/mnt/a b"));
         assert_eq!(mounts[1].source, PathBuf::from("/dev/my\\root"));
         assert_eq!((mounts[2].kind.as_str(), mounts[2].number.major), ("btrfs", 0));
         assert!(mounts[2].layers.is_empty());
-        assert_eq!(mounts[3].root, PathBuf::from("/sub"));
-        assert_eq!(mounts[3].layers, ["/u,p", "/l", "/k"].map(PathBuf::from));
+        assert_eq!(mounts[3].further, ["/dev/sdc1", "/dev/sdd"].map(PathBuf::from));
+        assert_eq!(mounts[4].root, PathBuf::from("/sub"));
+        assert_eq!(mounts[4].layers, ["/u,p", "/l", "/k"].map(PathBuf::from));
     }
 
     #[test]

@@ -1,14 +1,15 @@
 //! Watches a target that is written to for other users, because no claim and no lease keeps a loop
 //! device from being attached to it or to what it lies on.
 //!
-//! Attached loop devices, and writers that came and went ([`super::closed`]), are checked four
-//! times a second, all other uses as often as 1 % of a processor's time allows. A user who comes
-//! between two checks shares the target until the second.
+//! Attached loop devices, file systems that are mounted from files, and writers that came and went
+//! ([`super::closed`]) are checked four times a second, all other uses as often as 1 % of a
+//! processor's time allows. A user who comes between two checks shares the target until the second.
 
 use super::closed::ClosedWriters;
-use super::stack;
+use super::{mounts, stack};
 use crate::error::Error;
 use crate::stop;
+use std::fmt;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,39 +17,56 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// The interval between checks for loop devices that were attached or detached.
+/// The interval between checks for what was attached or detached.
 const TICK: Duration = Duration::from_millis(250);
 /// The time between full checks, as a multiple of the processor time of a check. Processor time,
 /// because on a busy machine a check takes longer, but the next one should not come later.
 const SHARE: u32 = 100;
 
+/// Returns why the target must not be written to any more, or `None`.
+type Refusal = dyn Fn() -> Option<Error> + Send + Sync;
+
 /// A watch, which ends when the value is dropped.
-#[derive(Debug)]
 pub(crate) struct Watch {
+    refusal: Arc<Refusal>,
     over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// Starts a watch. `refusal` returns why the target must not be written to any more, or `None`;
-/// nobody else should open anything at `paths` for writing.
+/// Starts a watch, which makes the full check by `refusal`. Nobody else should open anything at
+/// `paths` for writing.
 ///
 /// # Errors
 /// If no thread can be started, or the kernel gives no watch.
 pub(crate) fn begin(
     paths: &[PathBuf],
-    refusal: impl Fn() -> Option<Error> + Send + 'static,
+    refusal: impl Fn() -> Option<Error> + Send + Sync + 'static,
 ) -> io::Result<Watch> {
+    let refusal: Arc<Refusal> = Arc::new(refusal);
     let closed = ClosedWriters::watch(paths)?;
     let over = Arc::new(AtomicBool::new(false));
-    let is_over = Arc::clone(&over);
+    let (is_over, check) = (Arc::clone(&over), Arc::clone(&refusal));
     let thread = std::thread::Builder::new().name("watch".into());
-    let thread = thread.spawn(move || watch(refusal, closed, &is_over))?;
-    Ok(Watch { over, thread: Some(thread) })
+    let thread = thread.spawn(move || watch(&*check, closed, &is_over))?;
+    Ok(Watch { refusal, over, thread: Some(thread) })
 }
 
-fn watch(refusal: impl Fn() -> Option<Error>, closed: ClosedWriters, over: &AtomicBool) {
+impl Watch {
+    /// Makes a full check now. Returns the change that forbids writing, if there is one.
+    pub(crate) fn change(&self) -> Option<String> {
+        changed((self.refusal)())
+    }
+}
+
+/// Describes a change of use, from the error of a full check.
+fn changed(refused: Option<Error>) -> Option<String> {
+    let error = refused?;
+    Some(format!("the use of a target changed while it was measured: {}", error.message))
+}
+
+fn watch(refusal: &Refusal, closed: ClosedWriters, over: &AtomicBool) {
     // With `None`, the first check is a full one, which sees users who came since the first checks.
-    let mut attached = None;
+    let mut known = None;
     let mut due = Instant::now();
     while !over.load(Ordering::Relaxed) {
         if let Some(path) = closed.next() {
@@ -58,15 +76,13 @@ fn watch(refusal: impl Fn() -> Option<Error>, closed: ClosedWriters, over: &Atom
             );
             return stop::stop_for_another_writer(&what);
         }
-        let now = Some(stack::attached());
-        if now != attached || Instant::now() >= due {
+        let now = Some((stack::attached(), mounts::files()));
+        if now != known || Instant::now() >= due {
             let begun = processor_time();
-            if let Some(error) = refusal() {
-                let what =
-                    format!("the use of a target changed while it was measured: {}", error.message);
+            if let Some(what) = changed(refusal()) {
                 return stop::stop_for_another_writer(&what);
             }
-            attached = now;
+            known = now;
             due = Instant::now() + (processor_time() - begun) * SHARE;
         }
         std::thread::park_timeout(TICK);
@@ -77,6 +93,12 @@ fn watch(refusal: impl Fn() -> Option<Error>, closed: ClosedWriters, over: &Atom
 fn processor_time() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
+}
+
+impl fmt::Debug for Watch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watch").field("thread", &self.thread).finish_non_exhaustive()
+    }
 }
 
 impl Drop for Watch {

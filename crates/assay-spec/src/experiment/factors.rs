@@ -18,6 +18,9 @@ use std::collections::BTreeMap;
 
 /// The largest number of combinations of an experiment.
 pub const COMBINATIONS_MAX: usize = 20_000;
+/// The greatest length of a target that levels make, in bytes: levels with places in their texts
+/// could make one of any length.
+const TARGET_MAX: usize = 16 << 10;
 
 /// The factors of a target, and the base point around which they are varied.
 #[derive(Clone, Debug, PartialEq)]
@@ -139,7 +142,7 @@ impl Factors {
         if let Some(rule) = self.impossible.iter().find(|rule| rule.is_about(levels)) {
             return Err(rule.because.clone());
         }
-        let written = self.written(levels);
+        let written = self.written(levels)?;
         let checked = match (is_linux(&written), is_array(&written)) {
             (true, _) => parse_linux(&written).map(|_| ()),
             (false, true) => parse(&written).map(|_| ()),
@@ -152,16 +155,21 @@ impl Factors {
     }
 
     /// Returns the template with these levels in it. A level's text may have places itself.
-    fn written(&self, levels: &[usize]) -> String {
+    fn written(&self, levels: &[usize]) -> Result<String, String> {
         let mut text = self.template.clone();
         // Each round may bring in places of other factors. A cycle of places ends with the last
         // round.
         for _ in 0..=self.factors.len() {
             for (factor, level) in self.factors.iter().zip(levels) {
-                text = text.replace(&factor.place(), &factor.levels[*level].text);
+                let (place, level) = (factor.place(), &factor.levels[*level].text);
+                let added = text.matches(&place).count().saturating_mul(level.len());
+                if text.len().saturating_add(added) > TARGET_MAX {
+                    return Err(format!("its target is longer than {TARGET_MAX} bytes"));
+                }
+                text = text.replace(&place, level);
             }
         }
-        text
+        Ok(text)
     }
 }
 

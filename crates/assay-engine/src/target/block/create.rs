@@ -9,11 +9,11 @@
 
 use super::descriptor::{cannot_open, lock, set_direct};
 use super::direct::check_direct;
-use super::file::{place_of, stage_of, take_lease, watch_file};
+use super::file::{mark_of, place_of, take_lease, watch_file};
 use super::new_file::{NewFile, allocate, fill, parent};
 use super::opened::{Opened, describe};
 use crate::error::{Error, Result};
-use crate::safety::mark::{self, MarkStage};
+use crate::safety::mark::{self, Made};
 use crate::safety::{Intent, contents};
 use assay_fs::{Node, NodeKind, remove};
 use assay_spec::Bytes;
@@ -114,12 +114,18 @@ impl Opened {
 }
 
 /// Returns `true` if `node`, a file of `size` bytes, is an unfinished one of a killed run, which
-/// may be made anew: it is marked as begun, and holds nothing that assay did not write.
+/// may be made anew: it is marked as begun, and holds nothing that assay did not write. If its mark
+/// could be that of a removed file, it must begin with what assay wrote.
 pub(super) fn is_half_made(node: &Node, size: u64, intent: &Intent) -> bool {
     let Ok(file) = node.open(OFlags::RDONLY) else { return false };
-    let is_ours = || contents::are_all_ours(&file, size).unwrap_or(false);
+    let Some(mark) = mark_of(node, &file) else { return false };
+    let begins_sealed = || contents::begins_sealed(&file).unwrap_or(false);
+    let is_ours = || {
+        (!mark.is_by_number || begins_sealed())
+            && contents::are_all_ours(&file, size).unwrap_or(false)
+    };
     intent.size.is_some()
-        && stage_of(node, &file) == Some(MarkStage::Begun)
+        && mark.made == Made::Begun
         && lock(Path::new(""), &file).is_ok()
         && is_ours()
 }

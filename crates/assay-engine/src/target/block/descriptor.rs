@@ -41,7 +41,7 @@ pub(super) fn lock(path: &Path, file: &File) -> Result<()> {
 pub(super) fn watched(
     path: &Path,
     apart: &[PathBuf],
-    refusal: impl Fn() -> Option<Error> + Send + 'static,
+    refusal: impl Fn() -> Option<Error> + Send + Sync + 'static,
 ) -> Result<Option<Watch>> {
     watch::begin(apart, refusal).map(Some).map_err(|e| no_thread(path, e))
 }

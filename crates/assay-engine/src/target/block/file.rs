@@ -8,7 +8,7 @@ use crate::safety::contents;
 use crate::safety::in_use::Machine;
 use crate::safety::intent::{Intent, check_write};
 use crate::safety::lease::{self, Lease};
-use crate::safety::mark::{self, MarkStage};
+use crate::safety::mark::{self, FileMark, Made};
 use crate::safety::refusal::patiently;
 use crate::safety::store::Store;
 use crate::safety::watch::Watch;
@@ -22,7 +22,8 @@ use std::path::{Path, PathBuf};
 /// Opens the file `node`, found at `path`, for what `intent` allows.
 pub(super) fn open_file(path: &Path, node: &Node, size: u64, intent: &Intent) -> Result<Opened> {
     let file = node.open(OFlags::RDONLY).map_err(|e| cannot_open(path, e))?;
-    let is_ours = stage_of(node, &file) == Some(MarkStage::Whole);
+    let mark = mark_of(node, &file).filter(|mark| mark.made == Made::Whole);
+    let is_ours = mark.is_some();
     if !intent.writes {
         refuse_holes(path, size, &file)?;
         set_direct(&file, path)?;
@@ -31,7 +32,7 @@ pub(super) fn open_file(path: &Path, node: &Node, size: u64, intent: &Intent) ->
         check_direct(&opened)?;
         return Ok(opened);
     }
-    let fatal = file_refusal(path, node, is_ours);
+    let fatal = file_refusal(path, node, is_ours, "as a target");
     check_write(path, node, intent, fatal.as_ref().map(|e| e.message.as_str()))?;
     if let Some(error) = fatal {
         return Err(error);
@@ -45,7 +46,7 @@ pub(super) fn open_file(path: &Path, node: &Node, size: u64, intent: &Intent) ->
     lock(path, &file)?;
     let lease = take_lease(path, &file)?;
     let opened = Opened { lease, ..describe(path, node, file)? };
-    check_file_contents(path, &opened, named)?;
+    check_file_contents(path, &opened, named, mark.is_some_and(|mark| mark.is_by_number))?;
     check_direct(&opened)?;
     let watch = watch_file(path, node)?;
     Ok(Opened { watch, ..opened })
@@ -71,11 +72,11 @@ fn file_use(name: &str, id: InodeId, kind: NodeKind) -> Option<Error> {
     })
 }
 
-/// Returns how far assay came in making the file, by its mark.
-pub(super) fn stage_of(node: &Node, file: &File) -> Option<MarkStage> {
+/// Returns the mark of the file, if it has one.
+pub(super) fn mark_of(node: &Node, file: &File) -> Option<FileMark> {
     // A sidecar names the inode of its file, so it does not vouch for another of that name.
     let (directory, name) = place_of(node)?;
-    mark::stage(file, File::open(directory).ok()?, &name)
+    mark::find(file, File::open(directory).ok()?, &name)
 }
 
 /// Returns the directory and the name that a file has now.
@@ -84,8 +85,14 @@ pub(super) fn place_of(node: &Node) -> Option<(PathBuf, OsString)> {
     Some((path.parent()?.to_owned(), path.file_name()?.to_owned()))
 }
 
-/// Returns why an existing file must not be written to, if so.
-pub(super) fn file_refusal(path: &Path, node: &Node, is_ours: bool) -> Option<Error> {
+/// Returns why an existing file must not be written to, if so. `made_as` is what assay must have
+/// made it as, unless the user has named it.
+pub(super) fn file_refusal(
+    path: &Path,
+    node: &Node,
+    is_ours: bool,
+    made_as: &str,
+) -> Option<Error> {
     let name = path.display();
     if let Some(error) = file_use(&name.to_string(), node.id, node.kind) {
         return Some(error);
@@ -93,7 +100,7 @@ pub(super) fn file_refusal(path: &Path, node: &Node, is_ours: bool) -> Option<Er
     let hint = "name a file that does not exist, with --size, or remove this one";
     let refuse = |what| Some(Error::environment("file-not-ours", what, hint));
     if !is_ours {
-        return refuse(format!("assay did not make {name}"));
+        return refuse(format!("assay did not make {name} {made_as}"));
     }
     if node.names > 1 {
         return refuse(format!("{name} has {} names: another is a hard link to it", node.names));
@@ -102,19 +109,32 @@ pub(super) fn file_refusal(path: &Path, node: &Node, is_ours: bool) -> Option<Er
 }
 
 /// Refuses a file that holds anything but what assay wrote, because its mark says who made it, not
-/// what has been done with it since.
-fn check_file_contents(path: &Path, opened: &Opened, named: Vec<String>) -> Result<()> {
-    let looked = contents::look(&opened.file, opened.capacity, opened.granularity);
+/// what has been done with it since. A file that is marked by its number alone (`is_by_number`)
+/// must hold some of that: another file of zeros may have got the number.
+fn check_file_contents(
+    path: &Path,
+    opened: &Opened,
+    named: Vec<String>,
+    is_by_number: bool,
+) -> Result<()> {
+    // The file may be longer by less than a block.
+    let length = opened.length_now().unwrap_or(opened.capacity);
+    let looked = contents::look(&opened.file, length, opened.granularity);
     let mut found = looked.map_err(|e| cannot_open(path, e))?;
     if stop::is_interrupted() {
         return Err(stop::interrupted());
     }
     found.kinds.extend(named);
-    if found.is_ours() {
+    let is_anybodys = is_by_number && !found.has_data;
+    if found.is_ours() && !is_anybodys {
         return Ok(());
     }
-    let words = found.words().join(", ");
-    let message = format!("{} was made by assay, but now holds {words}", path.display());
+    let name = path.display();
+    let message = if found.is_ours() {
+        format!("{name} holds only zeros: it may be another file than the one that assay made here")
+    } else {
+        format!("{name} was made by assay, but now holds {}", found.words().join(", "))
+    };
     let hint = "name a file that does not exist, with --size, or remove this one: assay overwrites \
                 only its own data";
     Err(Error::environment("file-not-ours", message, hint))

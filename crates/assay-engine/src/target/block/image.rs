@@ -4,12 +4,12 @@
 //! again. Its contents belong to the guest and are not examined.
 
 use super::descriptor::{cannot_open, lock};
-use super::file::{file_refusal, stage_of};
+use super::file::{file_refusal, mark_of};
 use super::new_file::parent;
 use crate::error::{Error, Result};
 use crate::safety::in_use::Machine;
 use crate::safety::intent::{Intent, check_write};
-use crate::safety::mark::{self, MarkStage};
+use crate::safety::mark::{self, Made};
 use assay_fs::{Directory, Node, NodeKind, remove};
 use assay_spec::Bytes;
 use rustix::fs::{Mode, OFlags, SeekFrom, openat, seek};
@@ -87,12 +87,14 @@ pub(crate) fn open_image(path: &Path, write: Option<&Path>) -> Result<Image> {
         return Err(Error::environment("linux-image", message, hint));
     }
     let file = node.open(OFlags::RDONLY).map_err(|e| cannot_open(path, e))?;
-    let is_ours = stage_of(&node, &file) == Some(MarkStage::Whole);
+    // A guest changes everything in its image, so contents could not confirm a mark by number.
+    let is_ours =
+        mark_of(&node, &file).is_some_and(|mark| mark.made == Made::Image && !mark.is_by_number);
     if let Some(write) = write {
         let intent = Intent { write: Some(write.to_owned()), ..Intent::default() };
         check_write(path, &node, &intent, None)?;
     }
-    if let Some(error) = file_refusal(path, &node, is_ours || write.is_some()) {
+    if let Some(error) = file_refusal(path, &node, is_ours || write.is_some(), "as an image") {
         let hint = format!("add `--write {}` if the guest may change it", path.display());
         let hint = if error.id == "file-not-ours" { hint } else { error.hint.clone() };
         return Err(Error { hint, ..error });
@@ -123,6 +125,6 @@ fn create(path: &Path) -> Result<Image> {
         made: Some((directory.try_clone().map_err(|e| cannot_open(path, e))?, name.to_owned())),
     };
     lock(path, &image.file)?;
-    mark::put(&image.file, &directory, name, MarkStage::Whole).map_err(|e| cannot_open(path, e))?;
+    mark::put(&image.file, &directory, name, Made::Image).map_err(|e| cannot_open(path, e))?;
     Ok(image)
 }

@@ -2,7 +2,7 @@
 
 use super::descriptor::{cannot_open, lock};
 use crate::error::{Error, ErrorKind, Result};
-use crate::safety::mark::{self, MarkStage};
+use crate::safety::mark::{self, Made};
 use crate::stop;
 use crate::target::uring::buffers::Region;
 use assay_fs::{Directory, InodeId, Node, remove};
@@ -60,14 +60,14 @@ impl NewFile {
         let file = File::from(made);
         self.named = Node::of_file(&file).ok().map(|node| node.id);
         lock(&self.path, &file)?;
-        let marked = mark::put(&file, &self.directory, &self.name, MarkStage::Begun);
+        let marked = mark::put(&file, &self.directory, &self.name, Made::Begun);
         marked.map_err(|cause| self.failed(Bytes::ZERO, cause))?;
         Ok(file)
     }
 
     /// Marks the file as complete and gives it its name, unless something else has that by now.
     pub(super) fn give_name(&mut self, file: &File) -> io::Result<()> {
-        let marked = mark::put(file, &self.directory, &self.name, MarkStage::Whole);
+        let marked = mark::put(file, &self.directory, &self.name, Made::Whole);
         if self.named.is_some() {
             return marked;
         }

@@ -7,12 +7,22 @@
 use super::opened::Opened;
 use crate::error::{Error, Result};
 use crate::safety::sysfs::Device;
+use crate::safety::watch::Watch;
 use crate::safety::writes::Ways;
 use assay_spec::Bytes;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 impl Opened {
+    /// Checks that nobody else uses the target, and that nobody has written to it since assay last
+    /// looked.
+    pub(crate) fn check_before_writes(&self) -> Result<()> {
+        match self.watch.as_ref().and_then(Watch::change) {
+            Some(what) => Err(taken(what)),
+            None => self.check_untouched(),
+        }
+    }
+
     /// Notes the kernel's counts of writes to `device`, to compare later counts with.
     pub(super) fn with_writes_counted(self, device: &Device) -> Opened {
         let ways = Ways::to(device);

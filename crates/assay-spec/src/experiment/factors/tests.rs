@@ -144,3 +144,22 @@ more = {{ chunk = ", chunk={{chunk}}", none = "" }}
         assert_eq!(near.count(), few.len());
     }
 }
+
+/// Each level has the place of the next factor twenty times: the target would have 20^8 bytes.
+#[test]
+fn a_target_that_would_be_long_beyond_measure_is_none() {
+    let mut lines = "[factors]\ntarget = \"{f0}\"\n".to_owned();
+    let base: Vec<String> = (0..=8).map(|n| format!("f{n} = \"x\"")).collect();
+    lines += &format!("base = {{ {} }}\n[factors.levels]\n", base.join(", "));
+    for n in 0..8 {
+        let places = format!("{{f{}}}", n + 1).repeat(20);
+        lines += &format!("f{n} = {{ x = \"{places}\", y = \"null\" }}\n");
+    }
+    lines += "f8 = { x = \"null\", y = \"sim:ssd-m\" }\n";
+    let said = match parse(&lines) {
+        Ok(work) => work.factors.expect("declared").one_at_a_time()[0].target.clone(),
+        Err(error) => Err(error.message),
+    };
+    let said = said.expect_err("too long");
+    assert!(said.contains("longer than 16384 bytes"), "{said}");
+}
