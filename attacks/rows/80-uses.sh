@@ -301,7 +301,7 @@ row Q6 "a file that not even root may write" immutable
 # While nobody can tell which file it is, all loop devices are refused, those of other rows, too.
 erofs_made() { alone erofs; need_root; need mkfs.erofs python3; mkdir s m; echo mine >s/mine; mkfs.erofs i s >/dev/null 2>&1; truncate -s 8M i; }
 erofs_mounted() { python3 -c 'import ctypes, sys
-c = ctypes.CDLL(None); sys.exit(c.mount(sys.argv[1].encode(), b"m", b"erofs", 1, None) != 0)' "$1" || skip "no EROFS from a file"
+c = ctypes.CDLL(None); sys.exit(c.mount(sys.argv[1].encode(), b"m", b"erofs", 1, sys.argv[2].encode()) != 0)' "$1" "${2-}" || skip "no EROFS from a file"
   undo "umount -l $PWD/m"; }
 erofs() { erofs_made; erofs_mounted "$(eval echo "$1")"; }
 erofs_part() { erofs "$1"; eval "$2"; victim "$3"; attach "$3" --offset 4194304; writes "$device"; }
@@ -318,9 +318,7 @@ by_itself row U11.6 "the same, and it has another name by now" erofs_image '$PWD
 erofs_beside() { erofs "$PWD/i"; image j 8; attach j; ends 0 "$assay" run write.toml --quiet --out out --only "$device" --write "$device"; }
 row U11.7 "another file beside it" erofs_beside
 erofs_extra() { alone erofs; need_root; need mkfs.erofs python3; mkdir s m; noise s/mine 1; mkfs.erofs --blobdev=blob --chunksize=4096 i s >/dev/null 2>&1 || skip "no --blobdev"; truncate -s 8M blob
-  python3 -c 'import ctypes, sys
-c = ctypes.CDLL(None); sys.exit(c.mount(sys.argv[1].encode(), b"m", b"erofs", 1, b"device=" + sys.argv[2].encode()) != 0)' "$PWD/i" "$PWD/blob" || skip "no EROFS from files"
-  undo "umount -l $PWD/m"; victim blob; attach blob --offset 4194304; writes "$device"; says "may be what is mounted"; }
+  erofs_mounted "$PWD/i" "device=$PWD/blob"; victim blob; attach blob --offset 4194304; writes "$device"; says "may be what is mounted"; }
 by_itself row U11.8 "a loop device over zeros of the extra file of an EROFS" erofs_extra
-erofs_during() { erofs_made; attach i --offset 4194304; timed 30s; during timed.toml "$device" --write "$device"; erofs_mounted "$PWD/i"; stopped; }
-row U11.9 "a file is mounted as an EROFS while a loop device over zeros of it is measured" erofs_during
+erofs_during() { erofs_made; attach i --offset 4194304; read_first; during first.toml "$device" --write "$device"; erofs_mounted "$PWD/i"; victim i; stopped; }
+row U11.9 "a file is mounted as an EROFS while a cell reads a loop device over zeros of it, before one that writes" erofs_during

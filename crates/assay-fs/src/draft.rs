@@ -336,13 +336,17 @@ mod tests {
     }
 
     #[test]
-    fn a_replaced_file_keeps_its_permissions() {
+    fn a_replaced_file_keeps_its_owner_and_permissions() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("page");
         write(&path, "one", Replace::Written).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        // Only root can give a file away; for others the owner stays their own.
+        let _ = fchown(File::open(&path).unwrap(), Some(65533), None);
+        let owner = fs::metadata(&path).unwrap().uid();
         write(&path, "two", Replace::Forced).unwrap();
-        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
+        let replaced = fs::metadata(&path).unwrap();
+        assert_eq!((replaced.mode() & 0o777, replaced.uid()), (0o600, owner));
         assert_eq!(fs::read_to_string(&path).unwrap(), "two");
     }
 

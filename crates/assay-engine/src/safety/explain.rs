@@ -67,7 +67,8 @@ pub const EXPLANATIONS: &[(&str, &str)] = &[
     (
         "file-not-ours",
         "assay did not make the file, or the file now holds something else, so its contents may \
-         matter to somebody. assay writes only to files that it made itself. Such a file carries \
+         matter to somebody. assay writes only to files that it made itself, as a target or, in \
+         `linux run --image`, as an image. Such a file carries \
          the extended attribute `user.assay`, or has a sidecar NAME.assay, with the number and \
          birth of its inode. It has one name, and holds only zeros and data that assay wrote. Name \
          a file that does not exist, with --size, or remove the old one.",

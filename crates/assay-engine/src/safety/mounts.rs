@@ -30,9 +30,8 @@ pub(super) fn all() -> Vec<Mount> {
 /// Returns the files that file systems are mounted from without a loop device, in this namespace.
 pub(super) fn files() -> Vec<PathBuf> {
     let table = fs::read("/proc/self/mountinfo").unwrap_or_default();
-    let is_on_file = |mount: &Mount| mount.kind == "erofs" && mount.number.major == 0;
     let mounts = tables::mounts(&table, "self").into_iter();
-    mounts.filter(is_on_file).map(|mount| mount.source).collect()
+    mounts.filter(Mount::is_on_file).map(|mount| mount.source).collect()
 }
 
 impl Mount {
@@ -94,6 +93,11 @@ impl Mount {
         names.iter().filter_map(number).collect()
     }
 
+    /// Returns `true` if it was mounted from a file without a loop device.
+    fn is_on_file(&self) -> bool {
+        self.kind == "erofs" && self.number.major == 0
+    }
+
     /// Returns the file that it lies on without a loop device, by the name that it had when it was
     /// mounted: EROFS since Linux 6.12, programs with FUSE.
     pub(super) fn file(&self) -> Option<Store> {
@@ -111,8 +115,7 @@ impl Mount {
 /// Returns a mount that has a file that no table names: its name has moved, or the file system in
 /// it has further files (`device=` of EROFS).
 pub(super) fn with_unknown_file(mounts: &[Mount]) -> Option<&Mount> {
-    let on_files =
-        || mounts.iter().filter(|mount| mount.kind == "erofs" && mount.number.major == 0);
+    let on_files = || mounts.iter().filter(|mount| mount.is_on_file());
     let is_known = |mount: &Mount| {
         let same = on_files().filter(|other| other.number == mount.number);
         same.filter_map(|other| other.path_of_file()).any(|path| is_alone(&path))

@@ -125,15 +125,13 @@ fn check_file_contents(
         return Err(stop::interrupted());
     }
     found.kinds.extend(named);
-    let is_anybodys = is_by_number && !found.has_data;
-    if found.is_ours() && !is_anybodys {
-        return Ok(());
-    }
     let name = path.display();
-    let message = if found.is_ours() {
+    let message = if !found.is_ours() {
+        format!("{name} was made by assay, but now holds {}", found.words().join(", "))
+    } else if is_by_number && !found.has_data {
         format!("{name} holds only zeros: it may be another file than the one that assay made here")
     } else {
-        format!("{name} was made by assay, but now holds {}", found.words().join(", "))
+        return Ok(());
     };
     let hint = "name a file that does not exist, with --size, or remove this one: assay overwrites \
                 only its own data";

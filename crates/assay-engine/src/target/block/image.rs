@@ -88,13 +88,17 @@ pub(crate) fn open_image(path: &Path, write: Option<&Path>) -> Result<Image> {
     }
     let file = node.open(OFlags::RDONLY).map_err(|e| cannot_open(path, e))?;
     // A guest changes everything in its image, so contents could not confirm a mark by number.
-    let is_ours =
-        mark_of(&node, &file).is_some_and(|mark| mark.made == Made::Image && !mark.is_by_number);
+    let mark = mark_of(&node, &file).filter(|mark| mark.made == Made::Image);
+    let is_ours = mark.is_some_and(|mark| !mark.is_by_number);
+    let made_as = match mark {
+        Some(_) => "as an image, as far as its file system can tell",
+        None => "as an image",
+    };
     if let Some(write) = write {
         let intent = Intent { write: Some(write.to_owned()), ..Intent::default() };
         check_write(path, &node, &intent, None)?;
     }
-    if let Some(error) = file_refusal(path, &node, is_ours || write.is_some(), "as an image") {
+    if let Some(error) = file_refusal(path, &node, is_ours || write.is_some(), made_as) {
         let hint = format!("add `--write {}` if the guest may change it", path.display());
         let hint = if error.id == "file-not-ours" { hint } else { error.hint.clone() };
         return Err(Error { hint, ..error });
