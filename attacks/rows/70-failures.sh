@@ -98,6 +98,14 @@ for words in --help --version "explain p99" "devices ssd-m"; do
 done
 guests_out_full() { "$assay" linux status >/dev/null 2>&1 || skip "no kernel for guests"
   out_full linux run --drive "sim:$here/drive.toml" --quiet --out guest-out -- seq 9999; grep -q '"status":0' guest-out/command.json; }
+# The reader of the output has gone before assay writes: `true` may end later, so the pipe is closed first.
+reader_gone() { local wanted=$1; shift
+  mkfifo gone; exec 3<>gone; exec 4>gone; exec 3<&-; local status=0; "$@" >&4 2>err || status=$?; exec 4>&-
+  [ "$status" = "$wanted" ] || fail "ended with $status: $(head -c 300 err)"; }
+reader_gone_bad() { reader_gone 2 "$assay" run missing.toml --json; }
+row E12.12 "a mistake, where the reader of the JSON has gone" reader_gone_bad
+reader_gone_unmet() { printf 'expect = ["p99 < 1ns"]\n' >>read.toml; reader_gone 1 "$assay" run read.toml --quiet --out out --on "sim:$here/drive.toml"; }
+row E12.13 "an expectation that is not met, where the reader of the table has gone" reader_gone_unmet
 row E12.5 "linux run where the output is full" guests_out_full
 small_tmpfs() { need_root; "$assay" linux status >/dev/null 2>&1 || skip "no kernel for guests"; short; mounted none "$short" -t tmpfs -o size=3m; }
 guests_tmp_full() { small_tmpfs; ends 3 env TMPDIR="$short" "$assay" linux run --drive "sim:$here/drive.toml" --quiet --out guest-out -- seq 1000000; says "has free space"; }
@@ -112,6 +120,12 @@ full_below() { need mkfs.ext4; image i 24; attach i; mkfs.ext4 -q "$device"; mou
   attach m/x; mkfs.ext4 -q "$device"; mounted "$device" n; truncate -s 64M n/y; attach n/y
   sed -i 's/4KiB/64KiB/; s/^range.*//; s/requests = 256/requests = 576/' write.toml
   ends 3 "$assay" run write.toml --quiet --out out --only "$device" --write "$device"; says writes-lost; }
+full_below_files() { need mkfs.ext4; image i 24; attach i; mkfs.ext4 -q "$device"; mounted "$device" m; truncate -s 256M m/x
+  attach m/x; mkfs.ext4 -q "$device"; mounted "$device" n; mkdir n/d
+  printf 'format = 1\nname = "f"\nquestion = "?"\ntargets = []\n[[workload]]\nname = "w"\nfile = "write"\n' >f.toml
+  printf 'length = "48MiB"\nsize = "64KiB"\nsync = "never"\n' >>f.toml
+  ends 3 "$assay" run f.toml --quiet --out out --on n/d; says writes-lost; }
+row E12.11 "files that are never synced, and for which the file system two layers below has no room" full_below_files
 row E12.10 "a page cache takes what the file system two layers below has no room for" full_below
 unmounted() { need_root; need mkfs.ext4; image i 32; mkfs.ext4 -q -F i; attach i; mounted "$device" m
   for _ in 1 2 3; do "$assay" run read.toml --quiet --out "out-$RANDOM" --only m/f --size 4MiB >/dev/null 2>&1 ||

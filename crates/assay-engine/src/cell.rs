@@ -24,7 +24,7 @@ use assay_spec::{Bytes, Nanos, Op, Request, seed};
 use files::run_in_directory;
 use halts::Halts;
 use on_linux::run_linux;
-use repeat::Repeat;
+use repeat::{Repeat, writes_lost};
 use std::path::Path;
 
 /// Runs every repeat of a cell, with no phase longer than `limit`. Writes logs and series into
@@ -49,11 +49,9 @@ pub fn run_cell(
     }
     let workload = &fitted(experiment, workload, target);
     for repeat in 1..=experiment.repeats.count {
-        // The target is not part of the seed: all targets get the same stream.
-        let path = [experiment.name.as_str(), &workload.name, &repeat.to_string()];
         let task = Repeat {
             workload,
-            seed: seed::derive(run_seed, &path),
+            seed: seed::of_repeat(run_seed, &experiment.name, &workload.name, repeat),
             log: experiment.log,
             limit,
             directory,
@@ -197,11 +195,7 @@ fn flush(target: &mut impl Target, path: &Path) -> Result<()> {
     let Some(failed) = completions.iter().find(|completion| completion.error != 0) else {
         return Ok(());
     };
-    let message = format!("not all writes reached {}", path.display());
-    let hint = "check the disk (`dmesg`) and the free space below it; what was measured in this \
-                cell counts for nothing";
-    let cause = std::io::Error::from_raw_os_error(failed.error);
-    Err(Error::environment("writes-lost", message, hint).caused_by(cause))
+    Err(writes_lost(path, std::io::Error::from_raw_os_error(failed.error)))
 }
 
 /// Runs the repeat on `target`, behind `host` if that is a model.

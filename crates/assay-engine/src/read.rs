@@ -4,7 +4,10 @@
 //! Only regular files are opened, also through symlinks: a pipe makes the reader wait, and a device
 //! may have no end. A file that is read as a whole has a size limit, even if it grows meanwhile.
 
+use crate::available::available_memory;
 use crate::error::limit_hint;
+use assay_spec::Bytes;
+use assay_spec::units::human_size;
 use std::fmt;
 use std::fs::File;
 use std::io::{Error, ErrorKind, Read};
@@ -102,7 +105,7 @@ fn regular(found: &std::fs::Metadata) -> Result<(), Unread> {
 pub fn bytes(path: &Path, most: u64) -> Result<Vec<u8>, Unread> {
     let file = file(path)?;
     let too_large = || {
-        let what = format!("it has more than {}", assay_spec::Bytes(most));
+        let what = format!("it has more than {}", Bytes(most));
         Unread::new(what, "check that it is the right file: no file of this kind is so large")
     };
     if file.metadata()?.len() > most {
@@ -121,6 +124,33 @@ pub fn bytes(path: &Path, most: u64) -> Result<Vec<u8>, Unread> {
 pub fn text(path: &Path, most: u64) -> Result<String, Unread> {
     let no_text = || Error::new(ErrorKind::InvalidData, "it is not UTF-8 text");
     String::from_utf8(bytes(path, most)?).map_err(|_| no_text().into())
+}
+
+/// Checks that there is memory for the values of a JSON text, which take more than the text where
+/// strings and lists are short.
+///
+/// # Errors
+/// If there is too little. The message calls the file `name`.
+pub fn check_json_memory(name: &Path, text: &str) -> Result<(), crate::error::Error> {
+    let (needed, available) = (json_memory(text), available_memory());
+    if needed <= available {
+        return Ok(());
+    }
+    let message = format!(
+        "{} may take {} of memory, but only {} are available",
+        name.display(),
+        human_size(needed),
+        human_size(available)
+    );
+    let hint = "free memory, or read the file on a machine that has more";
+    Err(crate::error::Error::environment("too-much-memory", message, hint))
+}
+
+/// Returns the most memory that a JSON text and its values take: a string is a pointer, two lengths
+/// and its bytes, and a growing list is copied.
+fn json_memory(text: &str) -> Bytes {
+    let count = |byte: u8| text.bytes().filter(|b| *b == byte).count() as u64;
+    Bytes(text.len() as u64 + 2 * (8 * count(b',') + 32 * count(b'"')))
 }
 
 #[cfg(test)]
@@ -144,6 +174,11 @@ mod tests {
         std::fs::write(&path, b"12\xff4").unwrap();
         assert_eq!(said(&path, 4), "it is not UTF-8 text");
         assert_eq!(bytes(&path, 4).unwrap(), b"12\xff4");
+    }
+
+    #[test]
+    fn values_are_counted_with_the_text() {
+        assert_eq!(json_memory(r#"["","",1]"#), Bytes(9 + 2 * (8 * 2 + 32 * 4)));
     }
 
     #[test]

@@ -17,6 +17,12 @@ pub fn derive(seed: u64, path: &[&str]) -> u64 {
     mix(hash)
 }
 
+/// Derives the seed of a repeat of a cell; the first repeat is 1. The target is not part of it: all
+/// targets get the same requests.
+pub fn of_repeat(run: u64, experiment: &str, workload: &str, repeat: u32) -> u64 {
+    derive(run, &[experiment, workload, &repeat.to_string()])
+}
+
 /// Mixes with SplitMix64's finaliser: every input bit affects every output bit.
 pub fn mix(mut z: u64) -> u64 {
     z = z.wrapping_add(0x9e37_79b9_7f4a_7c15);

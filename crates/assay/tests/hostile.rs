@@ -198,6 +198,19 @@ fn a_run_that_contradicts_itself_is_refused() {
 }
 
 #[test]
+fn repeats_of_another_run_are_refused() {
+    let cases: [(&str, Change); 2] = [
+        ("repeat 1: it is of another run or cell", |cells| {
+            cells["cells"][0]["repeats"].as_array_mut().unwrap().reverse();
+        }),
+        ("repeat 2: it is of another run or cell", |cells| {
+            cells["cells"][0]["repeats"][1]["seed"] = json!(5);
+        }),
+    ];
+    changes_are_refused("cells.json", &cases);
+}
+
+#[test]
 fn cells_that_nobody_measured_are_refused() {
     let cases: [(&str, Change); 20] = [
         ("the plan has no cell `slow/erase@ssd-m`", |cells| {
@@ -636,7 +649,11 @@ fn extreme_numbers_are_only_numbers() {
     for repeat in &cases {
         let mut cells = right.clone();
         for cell in cells["cells"].as_array_mut().unwrap() {
-            cell["repeats"] = json!([repeat, repeat]);
+            for own in cell["repeats"].as_array_mut().unwrap() {
+                let seed = own["seed"].clone();
+                *own = repeat.clone();
+                own["seed"] = seed;
+            }
         }
         fs::write(&path, serde_json::to_vec(&cells).unwrap()).unwrap();
         for verb in VERBS {

@@ -196,6 +196,43 @@ fn what_needs_more_memory_is_refused() {
     }
 }
 
+/// Checks that a run that keeps too many latencies is refused before it begins: for its memory, and
+/// because its results could not be read again.
+#[test]
+fn too_many_kept_latencies_are_refused() {
+    let directory = with_run();
+    let place = directory.path();
+    let keeps = |first: u32, repeats: u32| {
+        let text = EXPERIMENT.replace("first = 8", &format!("first = {first}"));
+        text.replace("repeats = 2", &format!("repeats = {repeats}"))
+    };
+    for (text, id, code) in
+        [(keeps(100_000, 100), "too-much-memory", 3), (keeps(100_000, 1000), "too-large-record", 2)]
+    {
+        fs::write(place.join("x.toml"), text).unwrap();
+        let ended = mutate::run(place, &["run", "x.toml", "--out", "x", "--quiet"], None);
+        assert_eq!(ended.code, Some(code), "{}", ended.said);
+        assert!(ended.said.contains(&format!("error[{id}]")), "{}", ended.said);
+        assert!(ended.said.contains("\nhint: ") && !place.join("x").exists(), "{}", ended.said);
+    }
+}
+
+/// Checks that cells whose values would take more memory than there is are refused.
+#[test]
+fn cells_that_need_more_memory_than_there_is_are_refused() {
+    let directory = with_run();
+    let place = directory.path();
+    let path = place.join("out/cells.json");
+    let mut cells: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    cells["cells"][0]["repeats"][0]["warnings"] = serde_json::json!(vec![""; 10_000_000]);
+    fs::write(&path, cells.to_string()).unwrap();
+    for verb in [&["report", "out"][..], &["compare", "out"], &["resume", "out"]] {
+        let ended = mutate::run(place, verb, None);
+        assert_eq!(ended.code, Some(3), "{verb:?}: {}", ended.said);
+        assert!(ended.said.contains("error[too-much-memory]"), "{verb:?}: {}", ended.said);
+    }
+}
+
 #[test]
 fn price_lists() {
     let directory = with_run();

@@ -1,6 +1,6 @@
 //! A repeat of a workload of files.
 
-use super::repeat::Repeat;
+use super::repeat::{Repeat, writes_lost};
 use crate::error::{Error, Result};
 use crate::files::{self, Content, WorkDir};
 use crate::measure::series::write_series;
@@ -9,10 +9,15 @@ use assay_fs::Scratch;
 use assay_spec::experiment::FileWork;
 use assay_spec::record::RepeatRecord;
 use assay_spec::seed;
+use rustix::fs::syncfs;
+use std::fs::File;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Runs a workload of files in a new directory in `path`, which is removed afterwards.
+///
+/// # Errors
+/// If the directory cannot be made, the work fails, or what it wrote does not reach the drive.
 pub(super) fn run_in_directory(repeat: &Repeat<'_>, path: &Path) -> Result<RepeatRecord> {
     let work = repeat.workload.files.as_ref().expect("others are skipped");
     let directory = Scratch::new(path, "assay", crate::files::makes).map_err(|e| {
@@ -30,7 +35,12 @@ pub(super) fn run_in_directory(repeat: &Repeat<'_>, path: &Path) -> Result<Repea
         content: Content { bytes: &content, until },
         limit: repeat.limit,
     };
-    let result = run_on_files(repeat, work, &work_dir, &mut || {});
+    // Opened before the work: `syncfs` reports the writes that failed since.
+    let opened = File::open(directory.directory().path());
+    let result = run_on_files(repeat, work, &work_dir, &mut || {}).and_then(|record| {
+        opened.and_then(|opened| Ok(syncfs(&opened)?)).map_err(|e| writes_lost(path, e))?;
+        Ok(record)
+    });
     let whole = directory.path().parent().unwrap_or(directory.path()).to_owned();
     let Err(e) = directory.close() else { return result };
     match result {

@@ -16,6 +16,7 @@ use assay_spec::experiment::{
 };
 use assay_spec::record::RepeatRecord;
 use assay_spec::{Bytes, Nanos, seed};
+use std::path::Path;
 
 /// A repeat of a cell.
 pub(crate) struct Repeat<'a> {
@@ -149,4 +150,12 @@ pub(super) fn tags_per_process(arrival: Arrival) -> u32 {
         Arrival::Closed { queue_depth, .. } => queue_depth,
         Arrival::Open { max_in_flight, .. } => max_in_flight,
     }
+}
+
+/// Returns the error for writes to `path` that had been accepted and then failed.
+pub(super) fn writes_lost(path: &Path, cause: std::io::Error) -> Error {
+    let message = format!("not all writes reached {}", path.display());
+    let hint = "check the disk (`dmesg`) and the free space below it; what was measured in this \
+                cell counts for nothing";
+    Error::environment("writes-lost", message, hint).caused_by(cause)
 }

@@ -218,16 +218,16 @@ impl RunDirectory {
         self.series.as_ref().ok_or_else(|| self.lacks(SUBS[1]))
     }
 
-    /// Writes `value` as JSON to `name`, as a whole. Replaces only a file that this process wrote
-    /// there, or found there when it resumed the run.
+    /// Writes `value` as JSON of at most `most` bytes to `name`, as a whole. Replaces only a file
+    /// that this process wrote there, or found there when it resumed the run.
     ///
     /// # Errors
-    /// If it cannot be written, or the name belongs to anything else.
-    pub fn write_json<T: serde::Serialize>(&self, name: &str, value: &T) -> Result<()> {
+    /// If it is longer or cannot be written, or the name belongs to anything else.
+    pub fn write_json<T: serde::Serialize>(&self, name: &str, value: &T, most: u64) -> Result<()> {
         let only = |node: &Node| Replace::Only(node.id, node.modified);
         let replace = self.own().get(name).map_or(Replace::Nothing, only);
         let draft = Draft::begin(&self.whole, OsStr::new(name));
-        let written = write(draft, &json(value), replace).map_err(|e| {
+        let written = write(draft, &json(name, value, most)?, replace).map_err(|e| {
             let error = not_written(&self.path.join(name), e);
             let hint = "move it elsewhere, then resume the run or start it again".to_owned();
             if error.id == "not-replaced" { Error { hint, ..error } } else { error }

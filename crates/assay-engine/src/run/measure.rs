@@ -7,6 +7,7 @@ use crate::budget::Budget;
 use crate::cell::{run_cell, unmeasured};
 use crate::error::Result;
 use crate::plan::PlannedTarget;
+use crate::read::{CELLS_MAX, RUN_MAX};
 use crate::target::block::Opened;
 use assay_spec::Nanos;
 use assay_spec::record::{CellPlan, CellRecord, SCHEMA};
@@ -48,7 +49,7 @@ impl Run {
             directory.check_apart(&opened.identity.path)?;
             opened.make()?;
         }
-        directory.write_json("run.json", &self.record)
+        directory.write_json("run.json", &self.record, RUN_MAX)
     }
 
     /// Removes the files that a killed process left of cells that are not among `done`.
@@ -93,7 +94,7 @@ impl Run {
             let mut finished = finished_of(&finished);
             finished.insert(index, cell.clone());
             let cells = Finished { schema: SCHEMA, cells: finished.values().collect() };
-            directory.write_json("cells.json", &cells)?;
+            directory.write_json("cells.json", &cells, CELLS_MAX)?;
             observer.finished(&cell, finished.len(), total);
             Ok(())
         };

@@ -8,6 +8,7 @@ use crate::available::available_memory;
 use crate::error::{Error, Result};
 use crate::linux::setup::LinuxSetup;
 use crate::plan::{PlannedTarget, TargetKind};
+use crate::read::CELLS_MAX;
 use assay_spec::experiment::{Amount, Step, WorkloadSpec};
 use assay_spec::record::CellPlan;
 use assay_spec::units::human_size;
@@ -16,6 +17,12 @@ use rustix::process::{Resource, getrlimit};
 
 /// The memory of a cell beside its target: its series, and rows of its log not yet written.
 const CELL: Bytes = Bytes(48 << 20);
+
+/// The memory of a latency that a workload keeps (`first`): as a number, and as text when the
+/// cells are written.
+const KEPT: u64 = 24;
+/// The most bytes of such a latency as text.
+const KEPT_TEXT: u64 = 17;
 
 /// The memory of a guest's processes on this machine beside the guest's own: the kernel's text,
 /// page tables.
@@ -71,20 +78,42 @@ impl Run {
         // Modelled targets are measured side by side, so the largest count together.
         takes.sort_unstable_by(|a, b| b.cmp(a));
         let together = takes.iter().take(self.threads);
-        needs.memory = Bytes(together.fold(0, |sum: u64, bytes| sum.saturating_add(*bytes)));
+        let kept = self.kept().saturating_mul(KEPT);
+        needs.memory = Bytes(together.fold(kept, |sum: u64, bytes| sum.saturating_add(*bytes)));
         needs
     }
 
-    /// Checks that there is memory and a thread for the run, that it may open enough files, and
-    /// that the names of its files are short enough.
+    /// Returns the number of latencies that the workloads of all cells keep (`first`).
+    fn kept(&self) -> u64 {
+        let of = |index| {
+            let (experiment, workload) = self.workload_of(index);
+            u64::from(workload.first) * u64::from(experiment.repeats.count)
+        };
+        (0..self.record.plan.len()).map(of).fold(0, u64::saturating_add)
+    }
+
+    /// Checks that there is memory and a thread for the run, that it may open enough files, that
+    /// the names of its files are short enough, and that its results can be read again.
     ///
     /// # Errors
-    /// If one of them is missing, or a name is too long.
+    /// If one of them is missing, a name is too long, or too many latencies are kept.
     pub fn check_needs(&self) -> Result<()> {
+        self.check_kept()?;
         self.check_memory()?;
         self.check_files()?;
         self.check_names()?;
         check_thread()
+    }
+
+    /// Checks that `cells.json` can hold the latencies that are kept.
+    fn check_kept(&self) -> Result<()> {
+        let (kept, most) = (self.kept(), CELLS_MAX / KEPT_TEXT);
+        if kept <= most {
+            return Ok(());
+        }
+        let message = format!("the cells would keep {kept} latencies, but a run can keep {most}");
+        let hint = "make `first` or the number of repeats smaller, or make several runs";
+        Err(Error::usage("too-large-record", message, hint))
     }
 
     /// Checks that the names of cells are short enough for the names of their files.
@@ -127,10 +156,10 @@ impl Run {
             human_size(available)
         );
         let hint = match self.threads {
-            1 => "use smaller drives, fewer drives, or fewer requests in flight",
+            1 => "use smaller drives, fewer requests in flight, or fewer latencies (`first`)",
             _ => {
-                "measure fewer drives at a time (`--threads 1`), or use smaller drives or fewer \
-                 requests in flight"
+                "measure fewer drives at a time (`--threads 1`), or use smaller drives, fewer \
+                 requests in flight, or fewer latencies (`first`)"
             }
         };
         Err(Error::environment("too-much-memory", message, hint))

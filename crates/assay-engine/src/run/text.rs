@@ -2,14 +2,24 @@
 
 use crate::error::{Error, Result};
 use assay_fs::{Draft, Node, Replace};
+use assay_spec::Bytes;
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 
-/// Converts a value to a line of JSON.
-pub(super) fn json<T: serde::Serialize>(value: &T) -> String {
+/// Converts the value of the file `name` to a line of JSON.
+///
+/// # Errors
+/// If it has more than `most` bytes, the size limit of its reader.
+pub(super) fn json<T: serde::Serialize>(name: &str, value: &T, most: u64) -> Result<String> {
     let mut text = serde_json::to_string(value).expect("records are plain data");
     text.push('\n');
-    text
+    if text.len() as u64 <= most {
+        return Ok(text);
+    }
+    let message = format!("`{name}` would have more than {}, which assay reads", Bytes(most));
+    let hint = "make several runs with fewer cells or repeats each, or keep fewer latencies with \
+                `first`";
+    Err(Error::environment("too-large-record", message, hint))
 }
 
 /// Replaces the file `path`, which a user named, as a whole.

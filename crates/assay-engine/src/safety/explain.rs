@@ -166,6 +166,12 @@ pub const EXPLANATIONS: &[(&str, &str)] = &[
          run may need: 48, and 12 for each target. The run has not begun.",
     ),
     (
+        "too-large-record",
+        "assay reads a `cells.json` of at most 1 GiB, and writes no larger one. Latencies that are \
+         kept one by one (`first`) are counted before the run begins. If the results of other \
+         cells become too large, the run ends, and its finished cells are kept.",
+    ),
+    (
         "uring-options",
         "The number of requests in flight or their length is not possible. assay needs 1 to 32768 \
          requests, each at least as long as a block of the target and shorter than 2 GiB.",
@@ -194,9 +200,9 @@ pub const EXPLANATIONS: &[(&str, &str)] = &[
     ),
     (
         "writes-lost",
-        "After each repeat that writes, assay flushes the device or file. The flush failed: data \
-         that had been accepted is lost. The disk failed, or what lies below it is full. The \
-         repeat is not recorded.",
+        "After each repeat that writes, assay flushes the device or file, or the file system of \
+         the directory. The flush failed: data that had been accepted is lost. The disk failed, \
+         or what lies below it is full. The repeat is not recorded.",
     ),
 ];
 

@@ -4,6 +4,7 @@ use super::follow::follow;
 use super::source::open;
 use crate::error::{Error, Result};
 use crate::measure::log::LogWriter;
+use crate::read::SPEC_MAX;
 use crate::run::RunDirectory;
 use assay_spec::trace::{Device, TraceRecord, TraceRow};
 use std::path::Path;
@@ -42,7 +43,7 @@ pub fn import(what: &Import<'_>, directory: &Path) -> Result<TraceRecord> {
         }
         let record = TraceRecord { command: what.command.clone(), ..record };
         log.finish()?;
-        directory.write_json("trace.json", &record)?;
+        directory.write_json("trace.json", &record, SPEC_MAX)?;
         Ok(record)
     };
     match written() {

@@ -182,9 +182,9 @@ const TOPICS: &[(&str, &str)] = &[
     ("all-failed", "As `too-many-errors`, but every request of the cell failed."),
     (
         "too-much-memory",
-        "Before a run or a timeline begins, assay adds up the memory of its modelled drives, \
-         guests and buffers; `--plan` shows the sum. The sum must fit into the machine's \
-         MemAvailable, the limit of the control group, and `ulimit -v` and `-d`.",
+        "The drives, guests, buffers and kept latencies of a run or timeline (`--plan` shows the \
+         sum), or the cells of a run that is read, would take more memory than MemAvailable, the \
+         limit of the control group, or `ulimit -v` or `-d`.",
     ),
     (
         "name-too-long",

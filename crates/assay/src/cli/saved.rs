@@ -28,8 +28,11 @@ pub fn read(directory: &Path) -> Result<Run, Failure> {
 
 /// Reads the run directory that `place` leads to. Messages call it `directory`, as its user does.
 pub fn read_at(place: &Path, directory: &Path) -> Result<Run, Failure> {
-    let text = |name: &str, most: u64| {
-        read::text(&place.join(name), most).map_err(|e| unreadable(directory, name, &e))
+    let text = |name: &str, most: u64| -> Result<String, Failure> {
+        let text =
+            read::text(&place.join(name), most).map_err(|e| unreadable(directory, name, &e))?;
+        read::check_json_memory(&directory.join(name), &text)?;
+        Ok(text)
     };
     let run = text("run.json", read::RUN_MAX)?;
     // A run that was killed before its first cell has no `cells.json`, which is a valid state.

@@ -126,7 +126,7 @@ impl From<PlanError> for Failure {
     }
 }
 
-/// Prints data to stdout. If the reader has gone away, the command ends quietly.
+/// Prints data to stdout. If the reader has gone away, the data is dropped.
 pub fn data(text: &str) {
     write(&visible(text));
 }
@@ -147,9 +147,10 @@ fn write(text: &str) {
     let mut out = std::io::stdout().lock();
     let end = if text.ends_with('\n') { "" } else { "\n" };
     let Err(error) = write!(out, "{text}{end}").and_then(|()| out.flush()) else { return };
-    // A reader that has gone away, such as `head`, has seen enough; a full disk is an error.
+    // A reader that has gone away, such as `head`, has seen enough. The exit code still says how
+    // the command ended. A full disk is an error.
     if error.kind() == std::io::ErrorKind::BrokenPipe {
-        std::process::exit(i32::from(DONE));
+        return;
     }
     say(&not_written(&error).to_string());
     std::process::exit(i32::from(ENVIRONMENT));

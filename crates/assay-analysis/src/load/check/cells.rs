@@ -7,7 +7,7 @@ use assay_spec::record::{
     CellPlan, CellRecord, FirstRecord, OpRecord, RepeatRecord, RunRecord, SeriesRecord,
     SteadyRecord,
 };
-use assay_spec::{Nanos, Op};
+use assay_spec::{Nanos, Op, seed};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The upper bound of the length of phases and latencies in nanoseconds: 104 days.
@@ -51,6 +51,15 @@ pub(in crate::load) fn check(
         count(cell, wanted).map_err(|what| of_cell(format!("cell `{}`: {what}", cell.id)))?;
         for (index, one) in cell.repeats.iter().enumerate() {
             let at = |what| of_cell(format!("cell `{}`, repeat {}: {what}", cell.id, index + 1));
+            let number = index as u32 + 1;
+            let own = seed::of_repeat(record.seed, &cell.experiment, &cell.workload, number);
+            if one.seed != own {
+                return Err(at(
+                    "it is of another run or cell: its seed is not the one that follows \
+                               from the run's seed"
+                        .to_owned(),
+                ));
+            }
             repeat(one).and_then(|()| totals.add(one)).map_err(at)?;
         }
     }

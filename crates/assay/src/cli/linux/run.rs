@@ -13,6 +13,7 @@ use assay_engine::linux::{Guest, LinuxSetup, Start, run_guest};
 use assay_engine::machine::utc_now;
 use assay_engine::measure::log::LogWriter;
 use assay_engine::plan::open_drives;
+use assay_engine::read::RUN_MAX;
 use assay_engine::run::{RunDirectory, check_guest_memory, guest_memory};
 use assay_linux::clock::Schedule;
 use assay_linux::guest::{GuestOutcome, Job, StorageSetup, Task};
@@ -144,7 +145,7 @@ pub fn main(options: LinuxRunOptions) -> Outcome {
         "wall_ns": wall.as_nanos() as u64,
         "counters": guest.drives,
     });
-    let recorded = directory.write_json("command.json", &record);
+    let recorded = directory.write_json("command.json", &record, RUN_MAX);
     drop(guest);
     end_on_signals();
     // The output of a shell was shown while the guest ran.
