@@ -98,7 +98,7 @@ for words in --help --version "explain p99" "devices ssd-m"; do
 done
 guests_out_full() { "$assay" linux status >/dev/null 2>&1 || skip "no kernel for guests"
   out_full linux run --drive "sim:$here/drive.toml" --quiet --out guest-out -- seq 9999; grep -q '"status":0' guest-out/command.json; }
-# The reader of the output has gone before assay writes: `true` may end later, so the pipe is closed first.
+# reader_gone CODE COMMAND …: its exit status is CODE, though nobody reads its output any more.
 reader_gone() { local wanted=$1; shift
   mkfifo gone; exec 3<>gone; exec 4>gone; exec 3<&-; local status=0; "$@" >&4 2>err || status=$?; exec 4>&-
   [ "$status" = "$wanted" ] || fail "ended with $status: $(head -c 300 err)"; }
@@ -116,14 +116,13 @@ row E12.7 "linux run where the image fills its file system" image_full
 unsynced() { need strace; ends 3 strace -f -o /dev/null -e inject=fsync:error=EIO:when=1 "$assay" run read.toml --quiet --out o --only ./n --size 4MiB
   [ ! -e o ] && [ ! -e n ] || fail "left: $(ls)"; }
 row E12.9 "a directory that cannot be synced when the run begins" unsynced
-full_below() { need mkfs.ext4; image i 24; attach i; mkfs.ext4 -q "$device"; mounted "$device" m; truncate -s 256M m/x
-  attach m/x; mkfs.ext4 -q "$device"; mounted "$device" n; truncate -s 64M n/y; attach n/y
+# A file system of 256 MiB, mounted as n, whose device is a file on one of 24 MiB.
+larger_than_below() { need mkfs.ext4; image i 24; attach i; mkfs.ext4 -q "$device"; mounted "$device" m; truncate -s 256M m/x
+  attach m/x; mkfs.ext4 -q "$device"; mounted "$device" n; }
+full_below() { larger_than_below; truncate -s 64M n/y; attach n/y
   sed -i 's/4KiB/64KiB/; s/^range.*//; s/requests = 256/requests = 576/' write.toml
   ends 3 "$assay" run write.toml --quiet --out out --only "$device" --write "$device"; says writes-lost; }
-full_below_files() { need mkfs.ext4; image i 24; attach i; mkfs.ext4 -q "$device"; mounted "$device" m; truncate -s 256M m/x
-  attach m/x; mkfs.ext4 -q "$device"; mounted "$device" n; mkdir n/d
-  printf 'format = 1\nname = "f"\nquestion = "?"\ntargets = []\n[[workload]]\nname = "w"\nfile = "write"\n' >f.toml
-  printf 'length = "48MiB"\nsize = "64KiB"\nsync = "never"\n' >>f.toml
+full_below_files() { larger_than_below; mkdir n/d; work write 'length = "48MiB"' 'size = "64KiB"' 'sync = "never"'
   ends 3 "$assay" run f.toml --quiet --out out --on n/d; says writes-lost; }
 row E12.11 "files that are never synced, and for which the file system two layers below has no room" full_below_files
 row E12.10 "a page cache takes what the file system two layers below has no room for" full_below

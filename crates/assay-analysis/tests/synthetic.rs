@@ -39,7 +39,13 @@ const WORKLOADS: &[(&str, &str, Op, u64)] = &[
     ("seq-wr", "sequential write, 256KiB, 32 jobs", Op::Write, 262_144),
 ];
 
-fn repeat(lcg: &mut Lcg, op: Op, size: u64, (median, spread): (f64, f64)) -> RepeatRecord {
+fn repeat(
+    lcg: &mut Lcg,
+    seed: u64,
+    op: Op,
+    size: u64,
+    (median, spread): (f64, f64),
+) -> RepeatRecord {
     let (length, interval) = (30_000_000_000_u64, 1_000_000_000_u64);
     let elements = (length / interval) as usize;
     let mut series = SeriesRecord {
@@ -70,7 +76,7 @@ fn repeat(lcg: &mut Lcg, op: Op, size: u64, (median, spread): (f64, f64)) -> Rep
     let ops =
         OpRecord { op, requests, bytes: Bytes(size * requests), errors: 0, late: None, latency };
     RepeatRecord {
-        seed: 0,
+        seed,
         elapsed: Nanos(length),
         ops: vec![ops],
         series,
@@ -99,9 +105,9 @@ fn synthetic(repeats: usize) -> Run {
     let mut cells = Vec::new();
     for (w, (workload, summary, op, size)) in WORKLOADS.iter().enumerate() {
         for (target, shapes) in CELLS {
-            let own = |number: u32| RepeatRecord {
-                seed: seed::of_repeat(SEED, "general", workload, number),
-                ..repeat(&mut lcg, *op, *size, shapes[w])
+            let own = |number: u32| {
+                let seed = seed::of_repeat(SEED, "general", workload, number);
+                repeat(&mut lcg, seed, *op, *size, shapes[w])
             };
             cells.push(CellRecord {
                 id: format!("general/{workload}@{target}"),

@@ -146,8 +146,8 @@ pub fn check_json_memory(name: &Path, text: &str) -> Result<(), crate::error::Er
     Err(crate::error::Error::environment("too-much-memory", message, hint))
 }
 
-/// Returns the most memory that a JSON text and its values take: a string is a pointer, two lengths
-/// and its bytes, and a growing list is copied.
+/// Estimates the memory of a JSON text and its values, for records with many short strings: a
+/// string is a pointer, two lengths and its bytes, and a growing list is copied.
 fn json_memory(text: &str) -> Bytes {
     let count = |byte: u8| text.bytes().filter(|b| *b == byte).count() as u64;
     Bytes(text.len() as u64 + 2 * (8 * count(b',') + 32 * count(b'"')))

@@ -16,7 +16,8 @@ pub(super) fn json<T: serde::Serialize>(name: &str, value: &T, most: u64) -> Res
     if text.len() as u64 <= most {
         return Ok(text);
     }
-    let message = format!("`{name}` would have more than {}, which assay reads", Bytes(most));
+    let message =
+        format!("`{name}` would have more than {}, and assay reads no larger one", Bytes(most));
     let hint = "make several runs with fewer cells or repeats each, or keep fewer latencies with \
                 `first`";
     Err(Error::environment("too-large-record", message, hint))
@@ -67,4 +68,15 @@ pub(super) fn not_written(path: &Path, cause: std::io::Error) -> Error {
         ),
     };
     error.caused_by(cause)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_its_reader_would_refuse_is_not_written() {
+        assert_eq!(json("cells.json", &[1, 2], 6).unwrap(), "[1,2]\n");
+        assert_eq!(json("cells.json", &[1, 2], 5).unwrap_err().id, "too-large-record");
+    }
 }

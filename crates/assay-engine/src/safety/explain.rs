@@ -202,7 +202,8 @@ pub const EXPLANATIONS: &[(&str, &str)] = &[
         "writes-lost",
         "After each repeat that writes, assay flushes the device or file, or the file system of \
          the directory. The flush failed: data that had been accepted is lost. The disk failed, \
-         or what lies below it is full. The repeat is not recorded.",
+         or what lies below it is full. (In a directory it may be data of other programs on the \
+         same file system.) The repeat is not recorded.",
     ),
 ];
 

@@ -51,16 +51,12 @@ pub(in crate::load) fn check(
         count(cell, wanted).map_err(|what| of_cell(format!("cell `{}`: {what}", cell.id)))?;
         for (index, one) in cell.repeats.iter().enumerate() {
             let at = |what| of_cell(format!("cell `{}`, repeat {}: {what}", cell.id, index + 1));
-            let number = index as u32 + 1;
-            let own = seed::of_repeat(record.seed, &cell.experiment, &cell.workload, number);
-            if one.seed != own {
-                return Err(at(
-                    "it is of another run or cell: its seed is not the one that follows \
-                               from the run's seed"
-                        .to_owned(),
-                ));
-            }
-            repeat(one).and_then(|()| totals.add(one)).map_err(at)?;
+            let (experiment, workload) = (&cell.experiment, &cell.workload);
+            let own = seed::of_repeat(record.seed, experiment, workload, index as u32 + 1);
+            of_seed(one, own)
+                .and_then(|()| repeat(one))
+                .and_then(|()| totals.add(one))
+                .map_err(at)?;
         }
     }
     Ok(())
@@ -76,6 +72,14 @@ fn count(cell: &CellRecord, wanted: Option<usize>) -> Checked {
         _ if wanted.is_none_or(|wanted| wanted == there) => Ok(()),
         _ => Err(format!("it has {there} repeats, but its experiment has {}", wanted.unwrap_or(0))),
     }
+}
+
+/// Checks that a repeat has the seed that follows from the run's and its names.
+fn of_seed(one: &RepeatRecord, own: u64) -> Checked {
+    if one.seed == own {
+        return Ok(());
+    }
+    Err(format!("it is of another run or cell: its seed is {}, not {own}", one.seed))
 }
 
 fn repeat(one: &RepeatRecord) -> Checked {
