@@ -78,7 +78,7 @@ row E4.1 "arrays of arrays of 16 million drives" nested
 many_drives() { (ulimit -v 2000000; ends "0|3" timeout 100 "$assay" run read.toml --quiet --out out --only "raid0(sim:samsung-pm983*64)"); }
 row E4.2 "64 large drives in 2 GB of memory" many_drives
 long_think() { sed -i 's/^pattern/think = "1h"\npattern/' read.toml
-  (ulimit -v 4000000; ends "0|3|4" timeout 60 "$assay" run read.toml --quiet --out out --only sim:ssd-m); }
+  (ulimit -v 900000; ends 0 timeout 60 "$assay" run read.toml --quiet --out out --only sim:ssd-m); }
 row E4.3 "an hour of thought between requests" long_think
 nothing() { mkdir d; ends 4 "$assay" run read.toml --quiet --out out --only ./d; }
 row X6 "a run that can measure nothing does not end with 0" nothing
@@ -113,7 +113,7 @@ row E12.6 "linux run where the guest's output fills the directory for temporary 
 image_full() { small_tmpfs; ends 3 "$assay" linux run --drive "sim:$here/drive.toml" --quiet --out guest-out --image "$short/i" -- \
     sh -c 'tr "\\0" Z </dev/zero | head -c 10000000 >/dev/vda; sync'; says linux-lost; }
 row E12.7 "linux run where the image fills its file system" image_full
-unsynced() { need strace; ends 3 strace -f -o /dev/null -e inject=fsync:error=EIO:when=1 "$assay" run read.toml --quiet --out o --only ./n --size 4MiB
+unsynced() { need strace; ends 3 timeout 30 strace -f -o /dev/null -e inject=fsync:error=EIO:when=1 "$assay" run read.toml --quiet --out o --only ./n --size 4MiB
   [ ! -e o ] && [ ! -e n ] || fail "left: $(ls)"; }
 row E12.9 "a directory that cannot be synced when the run begins" unsynced
 # A file system of 256 MiB, mounted as n, whose device is a file on one of 24 MiB.
@@ -125,6 +125,13 @@ full_below() { larger_than_below; truncate -s 64M n/y; attach n/y
 full_below_files() { larger_than_below; mkdir n/d; work write 'length = "48MiB"' 'size = "64KiB"' 'sync = "never"'
   ends 3 "$assay" run f.toml --quiet --out out --on n/d; says writes-lost; }
 row E12.11 "files that are never synced, and for which the file system two layers below has no room" full_below_files
+walk_emptied() { mkdir dd; undo "touch $PWD/stop"; work walk 'order = "directory"' 'files = 4000' 'directories = 40' 'length = "16KiB"'
+  while [ ! -e stop ]; do find dd -type f -path '*tree*' -print0 2>/dev/null | xargs -0r truncate -c -s 0 2>/dev/null; done &
+  ends 3 "$assay" run f.toml --quiet --out out --on ./dd; touch stop; says files-refused; }
+row E12.14 "the files of a tree lose their data before they are read" walk_emptied
+fuse_unasked() { need_root; need bindfs strace; mkdir real m; bindfs real m || skip "no FUSE"; undo "umount $PWD/m"; work write 'length = "1MiB"' 'size = "64KiB"' 'sync = "never"'
+  ends 0 strace -f -y -e trace=fsync -o calls "$assay" run f.toml --quiet --out out --on m; grep -q "fsync([0-9]*<$PWD/m/" calls || fail "no file was synced"; }
+row E12.15 "files on FUSE, which does not hear of syncfs, are synced one by one" fuse_unasked
 row E12.10 "a page cache takes what the file system two layers below has no room for" full_below
 unmounted() { need_root; need mkfs.ext4; image i 32; mkfs.ext4 -q -F i; attach i; mounted "$device" m
   for _ in 1 2 3; do "$assay" run read.toml --quiet --out "out-$RANDOM" --only m/f --size 4MiB >/dev/null 2>&1 ||

@@ -296,6 +296,8 @@ small_files() { code=0; (ulimit -f 100; exec "$assay" run read.toml --quiet --ou
 row Q5 "a file that is larger than the user may make" small_files
 immutable() { need chattr; ours f; chattr +i f 2>/dev/null || skip "no chattr"; undo "chattr -i $PWD/f"; refused "$assay" run write.toml --quiet --out out --only ./f --write ./f; says lsattr; }
 row Q6 "a file that not even root may write" immutable
+target_twice() { ours g; mkdir d; ln -s ../g d/g; victim g; ends 2 timeout 30 "$assay" run write.toml --quiet --out out --only ./g --only d/g --write ./g; says "are the same target"; }
+row E12.16 "a target that is named twice" target_twice
 
 # U11: a file system that is mounted straight from a file, without a loop device (EROFS since Linux 6.12).
 # While nobody can tell which file it is, all loop devices are refused, those of other rows, too.
@@ -311,6 +313,12 @@ by_itself row U11.3 "the same, mounted by a name that leads there only from its 
 erofs_whole() { erofs "$PWD/i"; attach i; victim i
   refused "$assay" run write.toml --quiet --out out --only "$device" --write "$device" --destroy "$(word "$device")"; says mounted; }
 row U11.4 "all of it, with --destroy" erofs_whole
+# Nobody is in the namespace; the file ns/file keeps it.
+erofs_kept() { erofs_made; mkdir ns; undo "umount -l $PWD/ns"; mount --bind ns ns && mount --make-private ns || skip "no mounts"; touch ns/file
+  undo "umount $PWD/ns/file"; unshare --mount="$PWD/ns/file" python3 -c 'import ctypes, sys
+c = ctypes.CDLL(None); sys.exit(c.mount(sys.argv[1].encode(), sys.argv[2].encode(), b"erofs", 1, b"") != 0)' "$PWD/i" "$PWD/m" || skip "no EROFS from a file"
+  victim i; attach i --offset 4194304; writes "$device"; }
+by_itself row U11.10 "the same in a namespace without processes that a file keeps" erofs_kept
 erofs_image() { "$assay" linux status >/dev/null 2>&1 || skip "no guest kernel"; erofs "$1"; eval "$2"; victim "$3"
   refused "$assay" linux run --drive sim:ssd-m --image "$3" --write "$3" -- true; says mounted; }
 row U11.5 "as the image of a guest" erofs_image '$PWD/i' : i

@@ -93,6 +93,13 @@ impl Directory {
         let named = Some(std::env::temp_dir()).filter(|d| !d.as_os_str().is_empty());
         let base = named.filter(is_fit);
         let base = base.unwrap_or_else(|| PathBuf::from("/tmp"));
+        let unusable = |e| {
+            let message = format!("assay cannot make a directory in {}", base.display());
+            let hint = "check that it exists and has free space, or set `TMPDIR` to another \
+                        directory";
+            Error::new("linux-system", message, hint).caused_by(e)
+        };
+        base.metadata().map_err(unusable)?;
         // Sockets, and what the kernel opens, are found by their names.
         if let Some(open) = changeable_by_others(&base) {
             let message = format!("another user may change {}", open.display());
@@ -101,12 +108,7 @@ impl Directory {
             return Err(Error::new("linux-system", message, hint));
         }
         let made = Scratch::new(&base, "assay-linux", |_| true);
-        made.map(Directory).map_err(|e| {
-            let message = format!("assay cannot make a directory in {}", base.display());
-            let hint = "check that it exists and has free space, or set `TMPDIR` to another \
-                        directory";
-            Error::new("linux-system", message, hint).caused_by(e)
-        })
+        made.map(Directory).map_err(unusable)
     }
 
     /// Opens a file that the guest has written to the shared directory. Refuses symbolic links,

@@ -126,6 +126,7 @@ fn mistakes_are_said_and_leave_nothing() {
     write("t", TEXT.as_bytes());
     write("bad", b"8,0 0 1 0.5 9 Q R 8 + 8\n8,0 0 1 0.5 9 Q R 8 + x\n");
     write("nothing", b"PK\x03\x04 and so on");
+    std::fs::hard_link(dir.path().join("t"), dir.path().join("also")).unwrap();
     let cases = [
         (
             &["bad"][..],
@@ -147,8 +148,8 @@ hint: give text with \
              lines such as `8,0 1 17 0.012678481 8826 D R 1370616 + 8 [git]`",
         ),
         (
-            &["t", "./t"],
-            "error[trace-twice]: ./t is named twice
+            &["t", "also"],
+            "error[trace-twice]: also is named twice
 hint: name it once: otherwise its events would \
              count twice",
         ),

@@ -5,12 +5,13 @@ use crate::error::{Error, Result};
 use crate::files::{self, Content, WorkDir};
 use crate::measure::series::write_series;
 use crate::measure::{Recorded, Recorder};
-use assay_fs::Scratch;
+use assay_fs::{Directory, Entry, EntryKind, Scratch};
 use assay_spec::experiment::FileWork;
 use assay_spec::record::RepeatRecord;
 use assay_spec::seed;
-use rustix::fs::syncfs;
+use rustix::fs::{OFlags, syncfs};
 use std::fs::File;
+use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -38,7 +39,11 @@ pub(super) fn run_in_directory(repeat: &Repeat<'_>, path: &Path) -> Result<Repea
     // Opened before the work: `syncfs` reports the writes that failed since.
     let opened = File::open(directory.directory().path());
     let result = run_on_files(repeat, work, &work_dir, &mut || {}).and_then(|record| {
-        opened.and_then(|opened| Ok(syncfs(&opened)?)).map_err(|e| writes_lost(path, e))?;
+        let keep = |opened: File| {
+            keep_on_fuse(directory.directory(), &opened)?;
+            Ok(syncfs(&opened)?)
+        };
+        opened.and_then(keep).map_err(|e| writes_lost(path, e))?;
         Ok(record)
     });
     let whole = directory.path().parent().unwrap_or(directory.path()).to_owned();
@@ -56,6 +61,24 @@ pub(super) fn run_in_directory(repeat: &Repeat<'_>, path: &Path) -> Result<Repea
             Err(Error { message: format!("{}; {left}", error.message), ..error })
         }
     }
+}
+
+/// Asks a program that serves a file system (FUSE) to keep each file in `directory`, which is open
+/// as `opened`: the kernel does not pass `syncfs` on to it.
+fn keep_on_fuse(directory: &Directory, opened: &File) -> io::Result<()> {
+    const FUSE: u64 = 0x6573_5546;
+    if rustix::fs::fstatfs(opened)?.f_type as u64 != FUSE {
+        return Ok(());
+    }
+    for Entry { name, kind, .. } in directory.entries()? {
+        let name = Path::new(&name);
+        match kind {
+            EntryKind::Directory => keep_on_fuse(&directory.below(name)?, opened)?,
+            EntryKind::File => directory.open_file(name, OFlags::RDONLY)?.sync_all()?,
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// Fills `content` with pseudo-random bytes, which no drive can compress.

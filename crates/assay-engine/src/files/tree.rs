@@ -7,7 +7,7 @@ use assay_fs::Directory;
 use assay_spec::experiment::Tree;
 use std::f64::consts::TAU;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The standard deviation of the logarithm of lengths: the largest of thirty thousand files is then
 /// about fifty times the mean, as in a source tree.
@@ -37,14 +37,14 @@ pub(super) fn length(tree: &Tree, random: &mut Random) -> usize {
     (length as usize).clamp(1, 64 * tree.length.0.max(1) as usize)
 }
 
-/// Creates file `index` of a tree, with a random length, and the directories above it.
+/// Creates file `index` of a tree, and the directories above it. Returns its random length.
 pub(super) fn write(
     root: &Directory,
     tree: &Tree,
     index: u32,
     random: &mut Random,
     content: Content<'_>,
-) -> Result<()> {
+) -> Result<u64> {
     content.check()?;
     let length = length(tree, random);
     let path = name(tree, index);
@@ -59,19 +59,31 @@ pub(super) fn write(
         }
         root.create(&path)?.write_all(&bytes)
     };
-    all().map_err(|e| refused("writing a tree", &e))
+    all().map_err(|e| refused("writing a tree", &e))?;
+    Ok(length as u64)
 }
 
-/// Creates a whole tree, one directory after the other, as copying or unpacking does.
+/// Creates a whole tree, one directory after the other, as copying or unpacking does. Returns the
+/// lengths of its files, by their indices.
 pub(super) fn create(
     root: &Directory,
     tree: &Tree,
     random: &mut Random,
     content: Content<'_>,
-) -> Result<()> {
+) -> Result<Vec<u64>> {
     let mut files: Vec<u32> = (0..tree.files).collect();
     files.sort_by_cached_key(|index| name(tree, *index));
-    files.into_iter().try_for_each(|index| write(root, tree, index, random, content))
+    let mut lengths = vec![0; files.len()];
+    for index in files {
+        lengths[index as usize] = write(root, tree, index, random, content)?;
+    }
+    Ok(lengths)
+}
+
+/// Returns the index of the file at `path`, if it is one of the tree.
+pub(super) fn index(tree: &Tree, path: &Path) -> Option<u32> {
+    let index = path.file_name()?.to_str()?.strip_prefix('f')?.parse().ok()?;
+    (name(tree, index) == path).then_some(index)
 }
 
 #[cfg(test)]
@@ -85,6 +97,8 @@ mod tests {
         let tree = Tree { files: 5000, directories: 450, length: Bytes(1000) };
         let names: BTreeSet<PathBuf> = (0..tree.files).map(|i| name(&tree, i)).collect();
         assert_eq!(names.len(), 5000);
+        assert!((0..tree.files).all(|i| index(&tree, &name(&tree, i)) == Some(i)));
+        assert_eq!(index(&tree, Path::new("d00/d01/f5")), None);
         let directories: BTreeSet<_> = names.iter().filter_map(|n| n.parent()).collect();
         assert_eq!(directories.len(), 450);
     }

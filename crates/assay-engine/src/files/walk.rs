@@ -27,9 +27,9 @@ pub(super) fn run(stage: &mut Stage<'_>, work: &Walk) -> Result<Done> {
     if work.large > Bytes::ZERO {
         lay_out(&root, LARGE, work.large, stage.work_dir.content)?;
     }
-    tree::create(&root, &work.tree, &mut random, stage.work_dir.content)?;
+    let mut lengths = tree::create(&root, &work.tree, &mut random, stage.work_dir.content)?;
     for _ in 0..work.age {
-        age(&root, work, &mut random, stage.work_dir.content)?;
+        age(&root, work, &mut random, stage.work_dir.content, &mut lengths)?;
     }
     if stage.work_dir.remount.is_none() {
         forget_all(&root)?;
@@ -52,7 +52,11 @@ pub(super) fn run(stage: &mut Stage<'_>, work: &Walk) -> Result<Done> {
         if work.order == ReadOrder::Directory || directories.is_empty() {
             let files = std::mem::take(&mut listed);
             let files = sorted(&root, files, work.order).map_err(|e| refused("a directory", &e))?;
-            read_each(&root, &files, &mut meter)?;
+            let written = |path: &Path| match path == Path::new(LARGE) {
+                true => Some(work.large.0),
+                false => lengths.get(tree::index(&work.tree, path)? as usize).copied(),
+            };
+            read_each(&root, &files, written, &mut meter)?;
         }
     }
     let elapsed = meter.end();
@@ -67,8 +71,14 @@ pub(super) fn run(stage: &mut Stage<'_>, work: &Walk) -> Result<Done> {
 }
 
 /// Replaces up to a third of the files: removes old ones, and creates new ones in the space that
-/// has become free.
-fn age(root: &Directory, work: &Walk, random: &mut Random, content: Content<'_>) -> Result<()> {
+/// has become free. Changes their `lengths`.
+fn age(
+    root: &Directory,
+    work: &Walk,
+    random: &mut Random,
+    content: Content<'_>,
+    lengths: &mut [u64],
+) -> Result<()> {
     let draw = |_| random.below(u64::from(work.tree.files)) as u32;
     let mut chosen: Vec<u32> = (0..work.tree.files / 3).map(draw).collect();
     chosen.sort_unstable();
@@ -79,7 +89,10 @@ fn age(root: &Directory, work: &Walk, random: &mut Random, content: Content<'_>)
     }
     // They are created in another order than they were removed.
     chosen.sort_by_key(|index| assay_spec::seed::mix(u64::from(*index)));
-    chosen.iter().try_for_each(|index| tree::write(root, &work.tree, *index, random, content))
+    for index in chosen {
+        lengths[index as usize] = tree::write(root, &work.tree, index, random, content)?;
+    }
+    Ok(())
 }
 
 /// A file with the number by which it is sorted: inode or place.
@@ -117,15 +130,31 @@ fn sorted(root: &Directory, mut files: Vec<Keyed>, order: ReadOrder) -> io::Resu
     Ok(files.into_iter().map(|(_, path)| path).collect())
 }
 
-fn read_each(root: &Directory, files: &[PathBuf], meter: &mut Meter<'_>) -> Result<()> {
+/// Reads `files`. `written` gives the length that a file was written with, if the work made it.
+fn read_each(
+    root: &Directory,
+    files: &[PathBuf],
+    written: impl Fn(&Path) -> Option<u64>,
+    meter: &mut Meter<'_>,
+) -> Result<()> {
     for path in files {
         if meter.is_over()? {
             break;
         }
-        let length = read(root, path).map_err(|e| refused("reading a tree", &e))?;
+        let length = read(root, path).and_then(|length| whole(length, written(path)));
+        let length = length.map_err(|e| refused("reading a tree", &e))?;
         meter.record(Op::Read, Bytes::ZERO, length);
     }
     Ok(())
+}
+
+/// Returns the length that was read, unless it is not what was written.
+fn whole(read: Bytes, written: Option<u64>) -> io::Result<Bytes> {
+    if written.is_none_or(|written| written == read.0) {
+        return Ok(read);
+    }
+    let told = "a file has not the length that it was written with";
+    Err(io::Error::new(io::ErrorKind::UnexpectedEof, told))
 }
 
 fn read(root: &Directory, path: &Path) -> io::Result<Bytes> {

@@ -1,11 +1,14 @@
 //! Records the state of modelled flash drives over a measured phase, in intervals of 0.1 s: free
 //! blocks, and how long requests waited for each cause.
 
-use super::series::{FINE, write_columns};
+use super::series::{COARSE, FINE, write_columns};
 use crate::error::Result;
 use assay_fs::Directory;
 use assay_sim::{Snapshot, Stall};
 use assay_spec::Nanos;
+
+/// The most rows: seven hours of intervals of one drive. A longer phase has longer intervals.
+const MOST: usize = 1 << 18;
 
 /// The state of a drive in an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +31,8 @@ pub struct DriveSeries {
     /// The start and the end of the current interval, on the target's clock.
     start: Nanos,
     end: Nanos,
+    /// The length of an interval.
+    interval: Nanos,
     /// By drive and cause: the time that the drive's counter had reached when the current interval
     /// began.
     told: Vec<[Nanos; Stall::COUNT]>,
@@ -42,6 +47,7 @@ impl DriveSeries {
             origin: now,
             start: now,
             end: now + FINE,
+            interval: FINE,
             told: vec![Default::default(); drives],
             rows: Vec::new(),
         })
@@ -72,8 +78,31 @@ impl DriveSeries {
                 stalled: waited,
             });
         }
+        if self.rows.len() >= MOST {
+            self.merge();
+        }
         self.start = self.end;
-        self.end += FINE;
+        self.end += self.interval;
+    }
+
+    /// Merges every ten intervals of a drive into one, and makes those that follow as long.
+    fn merge(&mut self) {
+        self.interval = self.interval * COARSE as u64;
+        let mut merged: Vec<DriveSeriesRow> = Vec::new();
+        for row in &self.rows {
+            let start = Nanos(row.start.0 / self.interval.0 * self.interval.0);
+            let mut last = merged.iter_mut().rev().take(self.told.len());
+            match last.find(|m| m.drive == row.drive && m.start == start) {
+                Some(whole) => {
+                    whole.free_blocks = row.free_blocks;
+                    for (sum, part) in whole.stalled.iter_mut().zip(row.stalled) {
+                        *sum += part;
+                    }
+                }
+                None => merged.push(DriveSeriesRow { start, ..*row }),
+            }
+        }
+        self.rows = merged;
     }
 
     /// Returns `true` if time has passed in the current interval.
@@ -138,5 +167,23 @@ mod tests {
         let rows: Vec<_> = series.rows.iter().map(row).collect();
         let f = FINE.0;
         assert_eq!(rows, [(0, 1, 9, 100), (0, 2, 5, 30), (f, 2, 4, 0), (2 * f, 2, 4, 15)]);
+    }
+
+    #[test]
+    fn a_long_phase_has_longer_intervals_and_loses_no_wait() {
+        let mut series = DriveSeries::begin(Nanos(7), 2).expect("two drives");
+        let steps = MOST as u64;
+        let mut taken = 0;
+        while taken < steps {
+            taken += 1;
+            series.take(&[told(taken, 3 * taken), told(1, taken)]);
+            assert!(series.rows.len() <= MOST, "{taken}");
+        }
+        assert_eq!(series.interval, FINE * 100);
+        let waits: u64 = series.rows.iter().map(|r| r.stalled[Stall::Link as usize].0).sum();
+        assert_eq!(waits, 4 * steps);
+        let of_first: Vec<_> = series.rows.iter().filter(|r| r.drive == 1).collect();
+        assert!(of_first.windows(2).all(|w| w[0].start < w[1].start), "each interval once");
+        assert_eq!(of_first.last().expect("rows").free_blocks, steps);
     }
 }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// The length of an interval of the fine series, unless it would have too many of them.
 pub const FINE: Nanos = Nanos::from_millis(100);
 /// The number of intervals that become one, in the coarse series or when there are too many.
-const COARSE: usize = 10;
+pub(super) const COARSE: usize = 10;
 /// The most intervals of a fine series: 29 hours of them. A longer phase has longer intervals.
 const LONGEST: usize = 1 << 20;
 

@@ -15,8 +15,9 @@ use assay_spec::units::human_size;
 use assay_spec::{Bytes, Nanos};
 use rustix::process::{Resource, getrlimit};
 
-/// The memory of a cell beside its target: its series, and rows of its log not yet written.
-const CELL: Bytes = Bytes(48 << 20);
+/// The memory of a cell beside its target: its series, at most twice while they are written, and
+/// rows of its log not yet written.
+const CELL: Bytes = Bytes(96 << 20);
 
 /// The memory of a latency that a workload keeps (`first`): as a number, and as text when the
 /// cells are written.

@@ -4,6 +4,7 @@ use super::event::Event;
 use super::{blkparse, blktrace};
 use crate::error::{Error, Result};
 use crate::read::{self, Unread};
+use rustix::fs::fstat;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
@@ -317,21 +318,23 @@ fn sniff(data: &[u8]) -> Option<Format> {
 /// # Errors
 /// If an input does not exist or is named twice.
 pub fn open(names: &[String]) -> Result<Vec<Input>> {
+    // Each with the numbers of its file system and inode.
     let mut inputs = Vec::new();
-    let mut seen: Vec<PathBuf> = Vec::new();
+    let mut seen = Vec::new();
     for name in names {
         if name == "-" {
-            inputs.push((PathBuf::from("-"), Input::new("-", Box::new(std::io::stdin()))));
+            let id = fstat(std::io::stdin()).map(|found| (found.st_dev, found.st_ino));
+            inputs.push((id.ok(), Input::new("-", Box::new(std::io::stdin()))));
             continue;
         }
         for path in files_of(name)? {
             let file = read::file(&path).map_err(|e| unread(&path, e))?;
-            inputs.push((path.clone(), Input::new(&path.display().to_string(), Box::new(file))));
+            let id = fstat(&file).map(|found| (found.st_dev, found.st_ino));
+            inputs.push((id.ok(), Input::new(&path.display().to_string(), Box::new(file))));
         }
     }
-    for (path, input) in &inputs {
-        let path = path.canonicalize().unwrap_or_else(|_| path.clone());
-        if seen.contains(&path) {
+    for (id, input) in &inputs {
+        if seen.contains(id) {
             let text = format!("{} is named twice", input.name);
             return Err(Error::usage(
                 "trace-twice",
@@ -339,7 +342,7 @@ pub fn open(names: &[String]) -> Result<Vec<Input>> {
                 "name it once: otherwise its events would count twice",
             ));
         }
-        seen.push(path);
+        seen.push(*id);
     }
     Ok(inputs.into_iter().map(|(_, input)| input).collect())
 }

@@ -9,6 +9,7 @@ use crate::output::{DONE, Failure, Outcome, data, json};
 use assay_analysis::load::Run;
 use assay_analysis::{compare, text};
 use assay_engine::run::RunDirectory;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// Options of `assay compare`.
@@ -34,19 +35,32 @@ pub struct CompareOptions {
 
 /// Runs the verb.
 pub fn main(options: CompareOptions) -> Outcome {
-    let is_run = |s: &String| Path::new(s).join("run.json").exists();
-    let runs = options.subjects.iter().filter(|s| is_run(s)).count();
-    match runs {
-        0 => compare_targets(options),
-        n if n == options.subjects.len() => compare_runs(options),
-        _ => {
-            let other = options.subjects.iter().find(|s| !is_run(s)).map_or("", String::as_str);
-            Err(Failure::usage(
-                format!("{other} is not a run directory, but another subject is one"),
-                "check the path, or measure the target first: `assay run quick --only TARGET --out \
-                 DIR`",
-            ))
+    let mut others = Vec::new();
+    for subject in &options.subjects {
+        if !is_run(subject)? {
+            others.push(subject.clone());
         }
+    }
+    match others.first() {
+        None => compare_runs(options),
+        Some(_) if others.len() == options.subjects.len() => compare_targets(options),
+        Some(other) => Err(Failure::usage(
+            format!("{other} is not a run directory, but another subject is one"),
+            "check the path, or measure the target first: `assay run quick --only TARGET --out \
+                 DIR`",
+        )),
+    }
+}
+
+/// Returns `true` if `subject` is a run directory. One that may not be searched is not taken for a
+/// directory to measure in.
+fn is_run(subject: &str) -> Result<bool, Failure> {
+    match Path::new(subject).join("run.json").try_exists() {
+        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
+            let hint = "run assay as a user who may read it";
+            Err(Failure::usage(format!("{subject} cannot be read: {e}"), hint))
+        }
+        found => Ok(found.unwrap_or(false)),
     }
 }
 

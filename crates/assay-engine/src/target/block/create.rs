@@ -105,6 +105,9 @@ impl Opened {
 
     /// Removes a file that [`Opened::make`] made, because the run did not begin.
     pub fn unmake(&mut self) {
+        // The file is opened again to remove it, which waits for a lease.
+        self.watch = None;
+        self.lease = None;
         if let Some(new) = &mut self.new {
             new.is_kept = false;
             mark::remove_beside(&self.file, &new.directory, &new.name);
