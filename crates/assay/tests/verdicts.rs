@@ -216,7 +216,8 @@ fn the_page_counts_what_is_recorded() {
             let words = [("reproduced", "R"), ("deviates", "D"), ("undecided", "U")];
             let counts = words.map(|(verdict, letter)| (count(verdict, is_calibrated), letter));
             let some = counts.into_iter().filter(|(n, _)| *n > 0);
-            some.map(|(n, letter)| format!("{n} {letter}")).collect::<Vec<_>>().join(", ")
+            let told: Vec<_> = some.map(|(n, letter)| format!("{n} {letter}")).collect();
+            if told.is_empty() { "none".to_owned() } else { told.join(", ") }
         };
         let row = page.lines().find(|line| line.starts_with(&format!("| Run `{study}` |")));
         let cells: Vec<&str> = row.unwrap_or_else(|| panic!("{study}")).split(" | ").collect();

@@ -54,8 +54,8 @@ fn of_kept_namespaces(known: &[Mount], mut seen: BTreeSet<PathBuf>) -> Vec<Mount
     std::thread::spawn(enter).join().unwrap_or_default()
 }
 
-/// Enters namespaces, which may keep further ones, and returns their mounts. Ends the thread's part
-/// in the file system of its process.
+/// Enters namespaces, which may keep further ones, and returns their mounts. Afterwards, the
+/// calling thread has a root and a working directory of its own.
 fn tables_within(
     mut kept: Vec<(PathBuf, File)>,
     seen: &mut BTreeSet<PathBuf>,
