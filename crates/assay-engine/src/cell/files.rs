@@ -64,7 +64,7 @@ pub(super) fn run_in_directory(repeat: &Repeat<'_>, path: &Path) -> Result<Repea
 }
 
 /// Asks a program that serves a file system (FUSE) to keep each file in `directory`, which is open
-/// as `opened`: the kernel does not pass `syncfs` on to it.
+/// as `opened`: to most of them, the kernel does not pass `syncfs` on.
 fn keep_on_fuse(directory: &Directory, opened: &File) -> io::Result<()> {
     const FUSE: u64 = 0x6573_5546;
     if rustix::fs::fstatfs(opened)?.f_type as u64 != FUSE {

@@ -44,6 +44,7 @@ pub(super) fn run(stage: &mut Stage<'_>, work: &Walk) -> Result<Done> {
     // are listed first. The time for that counts.
     let mut directories = vec![PathBuf::new()];
     let mut listed = Vec::new();
+    let mut is_over = false;
     while let Some(directory) = directories.pop() {
         let (mut below, mut files) =
             list(&root, &directory).map_err(|e| refused("a directory", &e))?;
@@ -52,16 +53,20 @@ pub(super) fn run(stage: &mut Stage<'_>, work: &Walk) -> Result<Done> {
         if work.order == ReadOrder::Directory || directories.is_empty() {
             let files = std::mem::take(&mut listed);
             let files = sorted(&root, files, work.order).map_err(|e| refused("a directory", &e))?;
-            let written = |path: &Path| match path == Path::new(LARGE) {
+            let written = |path: &Path| match work.large > Bytes::ZERO && path == Path::new(LARGE) {
                 true => Some(work.large.0),
                 false => lengths.get(tree::index(&work.tree, path)? as usize).copied(),
             };
-            read_each(&root, &files, written, &mut meter)?;
+            is_over |= read_each(&root, &files, written, &mut meter)?;
         }
     }
     let elapsed = meter.end();
     let all = u64::from(work.tree.files) + u64::from(work.large > Bytes::ZERO);
     let cut = meter.operations() < all;
+    if cut && !is_over {
+        let gone = io::Error::new(io::ErrorKind::NotFound, "files that the work made are missing");
+        return Err(refused("reading a tree", &gone));
+    }
     let warnings = if cut {
         vec!["the time was over before the whole tree was read".into()]
     } else {
@@ -131,21 +136,22 @@ fn sorted(root: &Directory, mut files: Vec<Keyed>, order: ReadOrder) -> io::Resu
 }
 
 /// Reads `files`. `written` gives the length that a file was written with, if the work made it.
+/// Returns `true` if the time was over before all were read.
 fn read_each(
     root: &Directory,
     files: &[PathBuf],
     written: impl Fn(&Path) -> Option<u64>,
     meter: &mut Meter<'_>,
-) -> Result<()> {
+) -> Result<bool> {
     for path in files {
         if meter.is_over()? {
-            break;
+            return Ok(true);
         }
         let length = read(root, path).and_then(|length| whole(length, written(path)));
         let length = length.map_err(|e| refused("reading a tree", &e))?;
         meter.record(Op::Read, Bytes::ZERO, length);
     }
-    Ok(())
+    Ok(false)
 }
 
 /// Returns the length that was read, unless it is not what was written.

@@ -82,7 +82,10 @@ impl DriveSeries {
             self.merge();
         }
         self.start = self.end;
-        self.end += self.interval;
+        // The first interval after a merge is shorter, so that all others begin at multiples of
+        // their length.
+        let whole = (self.end - self.origin).0 / self.interval.0;
+        self.end = self.origin + Nanos((whole + 1) * self.interval.0);
     }
 
     /// Merges every ten intervals of a drive into one, and makes those that follow as long.
@@ -178,6 +181,7 @@ mod tests {
             taken += 1;
             series.take(&[told(taken, 3 * taken), told(1, taken)]);
             assert!(series.rows.len() <= MOST, "{taken}");
+            assert_eq!((series.end - series.origin).0 % series.interval.0, 0, "{taken}");
         }
         assert_eq!(series.interval, FINE * 100);
         let waits: u64 = series.rows.iter().map(|r| r.stalled[Stall::Link as usize].0).sum();

@@ -51,11 +51,14 @@ impl Machine {
     pub(crate) fn read() -> Machine {
         let swaps = tables::swaps(&fs::read("/proc/swaps").unwrap_or_default());
         let swaps = swaps.iter().filter_map(|path| Store::at(path)).collect();
-        let (mounts, writers) = (mounts::all(), writers());
+        let ((mounts, is_complete), writers) = (mounts::all(), writers());
         // For other users than root this is the normal case, and no obstacle.
-        let hidden = writers.hidden.as_ref().filter(|_| rustix::process::geteuid().is_root());
+        let is_root = rustix::process::geteuid().is_root();
+        let hidden = writers.hidden.as_ref().filter(|_| is_root);
         let hidden = hidden.map(|process| format!("root may not look into {process}"));
-        let obstacle = view::obstacle().or(hidden);
+        let unread = (is_root && !is_complete)
+            .then(|| "root cannot look into a mount namespace that a file keeps".to_owned());
+        let obstacle = view::obstacle().or(hidden).or(unread);
         Machine { mounts, swaps, writers, obstacle, ..Machine::devices_alone() }
     }
 

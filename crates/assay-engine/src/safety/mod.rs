@@ -22,6 +22,7 @@ pub(crate) mod loss;
 pub(crate) mod mark;
 pub(crate) mod memory;
 mod mounts;
+mod namespaces;
 mod overlay;
 mod paths;
 pub(crate) mod refusal;

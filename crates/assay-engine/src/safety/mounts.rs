@@ -1,22 +1,20 @@
 //! The mounted file systems of all namespaces, and the devices and files that they lie on.
 
+use super::namespaces;
 use super::store::Store;
 use super::sysfs::Device;
 use super::tables::{self, Mount};
 use super::writers::processes;
 use assay_fs::DeviceNumber;
-use rustix::fs::{Mode, OFlags, open, openat};
-use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 use std::collections::BTreeSet;
-use std::fs::{self, File};
-use std::io::Read;
-use std::os::fd::{AsFd, OwnedFd};
+use std::fs;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// Returns the mounts of all namespaces that this process may look into; those of its own and of
-/// process 1 come first.
-pub(super) fn all() -> Vec<Mount> {
+/// process 1 come first. Returns `false` if there is a namespace that it may not look into though a
+/// mount shows that it is there.
+pub(super) fn all() -> (Vec<Mount>, bool) {
     let own = fs::read("/proc/self/mountinfo").unwrap_or_default();
     let mut mounts = tables::mounts(&own, "self");
     mounts.extend(tables::mounts(&fs::read("/proc/1/mountinfo").unwrap_or_default(), "1"));
@@ -28,58 +26,9 @@ pub(super) fn all() -> Vec<Mount> {
             mounts.extend(tables::mounts(&table, &process));
         }
     }
-    let kept = of_kept_namespaces(&mounts, seen);
+    let (kept, is_complete) = namespaces::kept(&mounts, seen);
     mounts.extend(kept);
-    mounts
-}
-
-/// Returns the mounts of the namespaces that no process is in, but that a mount in `known` keeps
-/// (`unshare --mount=FILE`, snapd). `seen` has the namespaces of `known`.
-fn of_kept_namespaces(known: &[Mount], mut seen: BTreeSet<PathBuf>) -> Vec<Mount> {
-    let is_new = |mount: &&Mount| mount.keeps_mounts() && !seen.contains(&mount.root);
-    let open = |mount: &Mount| {
-        let below_root = mount.point.strip_prefix("/").ok()?;
-        File::open(Path::new("/proc").join(&mount.process).join("root").join(below_root)).ok()
-    };
-    let kept: Vec<(PathBuf, File)> = known
-        .iter()
-        .filter(is_new)
-        .filter_map(|mount| Some((mount.root.clone(), open(mount)?)))
-        .collect();
-    if kept.is_empty() {
-        return Vec::new();
-    }
-    // A thread cannot leave a namespace that it has entered, so another one enters.
-    let enter = move || tables_within(kept, &mut seen).unwrap_or_default();
-    std::thread::spawn(enter).join().unwrap_or_default()
-}
-
-/// Enters namespaces, which may keep further ones, and returns their mounts. Afterwards, the
-/// calling thread has a root and a working directory of its own.
-fn tables_within(
-    mut kept: Vec<(PathBuf, File)>,
-    seen: &mut BTreeSet<PathBuf>,
-) -> rustix::io::Result<Vec<Mount>> {
-    let thread: OwnedFd = open("/proc/thread-self", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
-    // SAFETY: this takes the thread's directory and root from the process, and no descriptors.
-    unsafe { unshare_unsafe(UnshareFlags::FS) }?;
-    let mut mounts = Vec::new();
-    while let Some((name, namespace)) = kept.pop() {
-        let kind = Some(LinkNameSpaceType::Mount);
-        if !seen.insert(name) || move_into_link_name_space(namespace.as_fd(), kind).is_err() {
-            continue;
-        }
-        let table = openat(&thread, "mountinfo", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
-        let mut text = Vec::new();
-        // What is read until a failure counts.
-        let _ = File::from(table).read_to_end(&mut text);
-        // No process leads to the files that these lie on.
-        let inside = tables::mounts(&text, "none");
-        let further = inside.iter().filter(|mount| mount.keeps_mounts());
-        kept.extend(further.filter_map(|m| Some((m.root.clone(), File::open(&m.point).ok()?))));
-        mounts.extend(inside);
-    }
-    Ok(mounts)
+    (mounts, is_complete)
 }
 
 /// Returns the files that file systems are mounted from without a loop device, in this namespace.
@@ -97,11 +46,6 @@ impl Mount {
         // Of several mounts on one point, the last is the one that is seen.
         let around = table.into_iter().filter(|mount| path.starts_with(&mount.point));
         around.max_by_key(|mount| mount.point.components().count())
-    }
-
-    /// Returns `true` if it keeps a mount namespace alive.
-    fn keeps_mounts(&self) -> bool {
-        self.kind == "nsfs" && self.root.to_string_lossy().starts_with("mnt:[")
     }
 
     /// Returns `true` if this process or process 1 sees it, so that its mount point is valid here.
