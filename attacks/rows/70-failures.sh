@@ -113,9 +113,12 @@ row E12.6 "linux run where the guest's output fills the directory for temporary 
 image_full() { small_tmpfs; ends 3 "$assay" linux run --drive "sim:$here/drive.toml" --quiet --out guest-out --image "$short/i" -- \
     sh -c 'tr "\\0" Z </dev/zero | head -c 10000000 >/dev/vda; sync'; says linux-lost; }
 row E12.7 "linux run where the image fills its file system" image_full
-unsynced() { need strace; ends 3 timeout 30 strace -f -o /dev/null -e inject=fsync:error=EIO:when=1 "$assay" run read.toml --quiet --out o --only ./n --size 4MiB
+unsynced() { need strace; ends 3 strace -f -o /dev/null -e inject=fsync:error=EIO:when=1 "$assay" run read.toml --quiet --out o --only ./n --size 4MiB
   [ ! -e o ] && [ ! -e n ] || fail "left: $(ls)"; }
 row E12.9 "a directory that cannot be synced when the run begins" unsynced
+out_has_no_room() { need_root; mkdir tm; mounted none tm -t tmpfs -o size=4k; head -c 4096 /dev/zero >tm/fill
+  ends 3 timeout 30 "$assay" run write.toml --quiet --only ./f --size 4MiB --out tm/out; says not-written; [ ! -e f ] || fail "f is left"; }
+row E12.17 "no room for the run directory, when the target has been made: no wait for a lease of one's own" out_has_no_room
 # A file system of 256 MiB, mounted as n, whose device is a file on one of 24 MiB.
 larger_than_below() { need mkfs.ext4; image i 24; attach i; mkfs.ext4 -q "$device"; mounted "$device" m; truncate -s 256M m/x
   attach m/x; mkfs.ext4 -q "$device"; mounted "$device" n; }
