@@ -11,7 +11,7 @@ mod target;
 pub(crate) use array::switch_caches_off;
 pub use linux::open_drives;
 pub use model::load_model;
-pub use real::Use;
+pub use real::{Use, check_named_once};
 pub use reopen::reopen_target;
 pub use target::{PlanError, PlannedTarget, TargetKind};
 

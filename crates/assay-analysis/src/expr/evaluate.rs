@@ -146,6 +146,7 @@ fn call(f: Function, values: &[f64]) -> f64 {
         Function::Max => fold(f64::max),
         Function::Spread => fold(f64::max) / fold(f64::min),
         Function::Median => crate::stats::median(values).unwrap_or(f64::NAN),
+        Function::Deviation => crate::stats::variance(values).map_or(f64::NAN, f64::sqrt),
         Function::Knee => bend(values).0,
         Function::Cap => bend(values).1,
     }

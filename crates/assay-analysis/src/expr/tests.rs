@@ -45,6 +45,7 @@ fn numbers_units_and_binding() {
         ("(0 + 2s) * cap(2, 5IOPS, 1, 5IOPS, 3, 5IOPS)", 10.0),
         ("spread(2, 8, 4)", 4.0),
         ("median(9, 1, 3, 5)", 4.0),
+        ("deviation(2ms, 4ms, 4ms, 4ms, 6ms) / 1ms", 2.0_f64.sqrt()),
         ("min(3, 1, 2) + max(3, 1, 2) + abs(-4) + log10(100)", 10.0),
         ("100 / ({w@t:bandwidth} / 1MB/s)", 50.0),
         ("1_000", 1000.0),

@@ -98,9 +98,12 @@ impl Function {
     /// rates if the arguments are pairs.
     pub(super) fn gives(self, common: Option<Dimension>) -> Option<Dimension> {
         match self {
-            Function::Abs | Function::Min | Function::Max | Function::Median | Function::Cap => {
-                common
-            }
+            Function::Abs
+            | Function::Min
+            | Function::Max
+            | Function::Median
+            | Function::Deviation
+            | Function::Cap => common,
             Function::Spread | Function::Log10 | Function::Knee => Some(Dimension::PLAIN),
             Function::Sqrt => common
                 .filter(|d| d.time % 2 == 0 && d.bytes % 2 == 0)

@@ -4,8 +4,10 @@ use super::target::{PlannedTarget, TargetKind, cell_name};
 use crate::error::{Error, Result};
 use crate::safety::Intent;
 use crate::target::block::{self, Kind, Opened};
+use assay_fs::{Node, NodeKind};
 use assay_spec::Bytes;
 use assay_spec::record::{IntentRecord, TargetRecord};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// The use that a plan makes of its targets.
@@ -15,6 +17,28 @@ pub struct Use {
     pub writes: bool,
     /// Whether the plan is only shown, so that no file is made.
     pub only_shown: bool,
+}
+
+/// Checks that no file or device is written twice, by two of its names: the second opening would
+/// wait for the lock or the lease of the first.
+///
+/// # Errors
+/// If one is.
+pub fn check_named_once(written: &[String]) -> Result<()> {
+    let mut seen = BTreeMap::new();
+    for text in written {
+        let Ok(node) = Node::find(Path::new(text)) else { continue };
+        let id = match node.kind {
+            NodeKind::Directory => continue,
+            NodeKind::Block(number) => (number, None),
+            _ => (node.id.device, Some(node.id)),
+        };
+        if let Some(first) = seen.insert(id, text) {
+            let message = format!("{first} and {text} are the same target");
+            return Err(Error::usage("target-locked", message, "name it once"));
+        }
+    }
+    Ok(())
 }
 
 pub(super) fn open_real(written: &str, record: &IntentRecord, plan: Use) -> Result<PlannedTarget> {

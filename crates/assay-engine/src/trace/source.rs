@@ -4,8 +4,9 @@ use super::event::Event;
 use super::{blkparse, blktrace};
 use crate::error::{Error, Result};
 use crate::read::{self, Unread};
-use rustix::fs::fstat;
+use assay_fs::Node;
 use std::io::{ErrorKind, Read};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 /// The number of bytes that are read at a time: more than the longest record.
@@ -318,23 +319,22 @@ fn sniff(data: &[u8]) -> Option<Format> {
 /// # Errors
 /// If an input does not exist or is named twice.
 pub fn open(names: &[String]) -> Result<Vec<Input>> {
-    // Each with the numbers of its file system and inode.
     let mut inputs = Vec::new();
     let mut seen = Vec::new();
     for name in names {
         if name == "-" {
-            let id = fstat(std::io::stdin()).map(|found| (found.st_dev, found.st_ino));
-            inputs.push((id.ok(), Input::new("-", Box::new(std::io::stdin()))));
+            let id = std::io::stdin().as_fd().try_clone_to_owned().and_then(Node::of);
+            inputs.push((id.ok().map(|node| node.id), Input::new("-", Box::new(std::io::stdin()))));
             continue;
         }
         for path in files_of(name)? {
             let file = read::file(&path).map_err(|e| unread(&path, e))?;
-            let id = fstat(&file).map(|found| (found.st_dev, found.st_ino));
-            inputs.push((id.ok(), Input::new(&path.display().to_string(), Box::new(file))));
+            let id = Node::of_file(&file).ok().map(|node| node.id);
+            inputs.push((id, Input::new(&path.display().to_string(), Box::new(file))));
         }
     }
     for (id, input) in &inputs {
-        if seen.contains(id) {
+        if id.is_some() && seen.contains(id) {
             let text = format!("{} is named twice", input.name);
             return Err(Error::usage(
                 "trace-twice",

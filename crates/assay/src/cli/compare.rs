@@ -35,19 +35,18 @@ pub struct CompareOptions {
 
 /// Runs the verb.
 pub fn main(options: CompareOptions) -> Outcome {
-    let mut others = Vec::new();
-    for subject in &options.subjects {
-        if !is_run(subject)? {
-            others.push(subject.clone());
-        }
-    }
-    match others.first() {
+    let subjects = options.subjects.iter();
+    let are_runs = subjects.map(|s| is_run(s)).collect::<Result<Vec<bool>, Failure>>()?;
+    match are_runs.iter().position(|is_run| !is_run) {
         None => compare_runs(options),
-        Some(_) if others.len() == options.subjects.len() => compare_targets(options),
+        Some(_) if !are_runs.contains(&true) => compare_targets(options),
         Some(other) => Err(Failure::usage(
-            format!("{other} is not a run directory, but another subject is one"),
+            format!(
+                "{} is not a run directory, but another subject is one",
+                options.subjects[other]
+            ),
             "check the path, or measure the target first: `assay run quick --only TARGET --out \
-                 DIR`",
+             DIR`",
         )),
     }
 }

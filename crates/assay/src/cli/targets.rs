@@ -1,12 +1,10 @@
 //! Opens and names the targets of a run, and checks what the user allows to be done to them.
 
 use crate::output::{Failure, talk};
-use assay_engine::error::Error;
-use assay_engine::plan::{PlannedTarget, Use, open_target, open_target_or_skip};
+use assay_engine::plan::{PlannedTarget, Use, check_named_once, open_target, open_target_or_skip};
 use assay_spec::experiment::Experiment;
 use assay_spec::record::IntentRecord;
 use std::collections::BTreeMap;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
 
 /// Returns the names of the targets that combinations of factors make (`btrfs/raid0/5`), by the
 /// targets as they are written.
@@ -66,24 +64,6 @@ pub(super) fn open_targets(
         targets.push(target);
     }
     Ok(targets)
-}
-
-/// Refuses a second name of a file or device: assay would wait for its own lock on it.
-fn check_named_once(written: &[String]) -> Result<(), Failure> {
-    let mut seen: BTreeMap<(u64, u64), &String> = BTreeMap::new();
-    for text in written {
-        let Ok(found) = std::fs::metadata(text) else { continue };
-        let is_device = found.file_type().is_block_device();
-        let id = if is_device { (0, found.rdev()) } else { (found.dev(), found.ino()) };
-        if found.is_dir() {
-            continue;
-        }
-        if let Some(first) = seen.insert(id, text) {
-            let message = format!("{first} and {text} are the same target");
-            return Err(Error::usage("target-locked", message, "name it once").into());
-        }
-    }
-    Ok(())
 }
 
 /// Refuses permissions and sizes that apply to no target, because the user must have meant
