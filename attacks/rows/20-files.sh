@@ -173,6 +173,9 @@ row X18.8 "a file on an overlay whose upper layer is in memory is measured with 
 compressed_behind() { need mkfs.btrfs; image x 192; attach x --direct-io=on; direct; mkfs.btrfs -q "$device"; mounted "$device" m -o compress-force=zstd; yes mine | head -c 16M >m/i; sync
   attach m/i --direct-io=on; direct; sed -i 's/^range.*//; s/^pattern.*/pattern = "random"/; s/^measure.*/measure = { requests = 65536 }/' read.toml; warned 1 "read only" "$device"; }
 row X18.9 "a loop device on a compressed file is measured with a warning" compressed_behind
+switched() { noise i 8; sync i; attach i --direct-io=off; sed 's/^measure.*/measure = { time = "3s" }/' read.toml >timed.toml; during timed.toml "$device"
+  losetup --direct-io=on "$device"; direct; run_ends 0; grep -q "losetup --direct-io=on $device" out/cells.json || fail "no warning"; }
+row X18.10 "a loop device that is switched to direct I/O during a cell is measured with a warning" switched
 blank() { "$assay" run read.toml --quiet --out one --only ./keep --size 1MiB; noise './keep ' 1; cp './keep ' copy; victim keep
   refused "$assay" run write.toml --quiet --out out --only './keep ' --write './keep '; says file-not-ours
   ends 0 "$assay" run read.toml --quiet --out out --only './keep ,./keep'; grep -q '"written": *"./keep "' out/run.json

@@ -61,6 +61,8 @@ pub fn run_cell(
         };
         let halts = if target.record.virtual_time { None } else { Halts::watch() };
         let disks = target.disk_reads();
+        // The loop device may be switched to direct I/O meanwhile.
+        let page_cache = target.page_cache();
         match run_on(&task, host.spec, target, experiment) {
             // The run goes on with its other cells if a guest breaks off.
             Err(e) if GUESTS_END.contains(&e.id) => {
@@ -84,7 +86,7 @@ pub fn run_cell(
                 let mut repeat = repeat?;
                 let caution = target.caution(workload);
                 let from_disks = || disks.and_then(|disks| disks.warning(bytes_read(&repeat)));
-                let caution = caution.or_else(from_disks);
+                let caution = caution.or(page_cache).or_else(from_disks);
                 repeat.warnings.extend(caution);
                 repeat.warnings.extend(halts.into_iter().flat_map(Halts::warnings));
                 cell.repeats.push(repeat);

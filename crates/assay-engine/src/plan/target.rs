@@ -75,12 +75,22 @@ impl PlannedTarget {
 
     /// Returns a warning for readers of results of `workload` on this target, if one is due.
     pub(crate) fn caution(&self, workload: &WorkloadSpec) -> Option<String> {
-        let place = match &self.kind {
-            TargetKind::Real(opened) => opened.link(),
-            TargetKind::Directory(path) => path.clone(),
-            _ => return None,
-        };
-        memory::caution(&place, workload.streams.iter().any(|stream| stream.read_share > 0.0))
+        let reads = workload.streams.iter().any(|stream| stream.read_share > 0.0);
+        memory::caution(&self.place()?, reads)
+    }
+
+    /// Returns a warning if requests to this target go through the page cache of a loop device.
+    pub(crate) fn page_cache(&self) -> Option<String> {
+        memory::page_cache(&self.place()?)
+    }
+
+    /// Returns the path of the file, device or directory, if the target is one.
+    fn place(&self) -> Option<PathBuf> {
+        match &self.kind {
+            TargetKind::Real(opened) => Some(opened.link()),
+            TargetKind::Directory(path) => Some(path.clone()),
+            _ => None,
+        }
     }
 
     /// Returns what the disks below a file or device have read, if that is known.

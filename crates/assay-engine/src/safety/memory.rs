@@ -7,7 +7,7 @@ use super::store::{Extent, Store};
 use super::sysfs::Device;
 use assay_fs::{DeviceNumber, Node, NodeKind};
 use rustix::fs::{OFlags, SeekFrom, seek};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The types that statfs(2) reports for file systems in memory: tmpfs, ramfs, hugetlbfs.
 const IN_MEMORY: [u64; 3] = [0x0102_1994, 0x8584_58f6, 0x9584_58f6];
@@ -22,12 +22,22 @@ pub(crate) fn caution(place: &Path, reads: bool) -> Option<String> {
     let loops = loops();
     let places = places(place, &loops);
     let of_file_systems = places.iter().find_map(|place| of_file_system(place));
-    let layers: Vec<Extent> = places.iter().flat_map(|place| stores(place, &loops)).collect();
+    let layers = layers(&places, &loops);
     let of_disks = || layers.iter().find_map(in_memory);
     // Of a file, it is not known which parts of the device it lies on.
     let known = if DeviceNumber::of_node(place).is_some() { stores(place, &loops) } else { vec![] };
     let sparse = || known.iter().filter(|_| reads).find_map(|layer| sparse(layer, &loops));
     of_file_systems.or_else(of_disks).or_else(|| layers.iter().find_map(cached)).or_else(sparse)
+}
+
+/// Returns a warning if a loop device below `place` goes through the page cache.
+pub(crate) fn page_cache(place: &Path) -> Option<String> {
+    let loops = loops();
+    layers(&places(place, &loops), &loops).iter().find_map(cached)
+}
+
+fn layers(places: &[PathBuf], loops: &[Loop]) -> Vec<Extent> {
+    places.iter().flat_map(|place| stores(place, loops)).collect()
 }
 
 /// Returns a warning if the file or directory at `place` is on a file system without a drive, or
