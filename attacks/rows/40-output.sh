@@ -39,6 +39,13 @@ svg_kept() { need chattr; mkdir d; ends 0 "$assay" explain --timeline sim:ssd-m 
   chattr +a d 2>/dev/null || skip "no chattr"; victim d/p.svg; ends 3 "$assay" explain --timeline sim:ssd-m --requests 9 --out d/p.svg
   says "the temporary file .*stays"; }
 row D9.14 "explain --timeline --out over a drawing in a directory that can only grow" svg_kept
+svg_changed() { need strace; ends 0 "$assay" explain --timeline sim:ssd-m --requests 5 --out p.svg
+  strace -f -o /dev/null -e inject=renameat2:delay_enter=2s:when=2 "$assay" explain --timeline sim:ssd-m --requests 9 --out p.svg 2>err & run=$!
+  for _ in $(seq 100); do ls .assay-partial-* >/dev/null 2>&1 && break; sleep 0.05; done
+  sleep 0.3; echo mine >>p.svg; run_ends 3; victim p.svg; grep -q mine p.svg || fail "lost"; }
+row D9.15 "explain --timeline --out over a drawing that is changed just before the names are exchanged" svg_changed
+svg_huge() { truncate -s 8T p.svg 2>/dev/null || skip "no large files"; ends 3 timeout 20 "$assay" explain --timeline sim:ssd-m --requests 5 --out p.svg; [ "$(stat -c %s p.svg)" = 8796093022208 ] || fail "changed"; }
+row D9.16 "explain --timeline --out over a sparse file of 8 TiB" svg_huge
 
 for name in run.partial cells.partial run.json cells.json report.html notes.txt log .hidden findings.json; do
   in_out() { mkdir out; echo mine >"out/$1"; victim "out/$1" out; ends "2|3" "$assay" run read.toml --quiet --out out --only sim:ssd-m; }

@@ -226,6 +226,8 @@ row E16.2 "a kernel of another user" foreign_kernel 'chown 65533 c/linux/linux'
 row E16.3 "a first program of another user" foreign_kernel 'chown 65533 c/linux/init'
 row E16.4 "a kernel in a directory that everyone may write to" foreign_kernel 'chmod o+w c/linux'
 row E16.5 "a kernel below a directory of another user" foreign_kernel 'chown 65533 c'
+row E16.6 "a kernel whose identity belongs to another user" foreign_kernel 'chown 65533 c/linux/identity'
+row E16.7 "a kernel with a FIFO as its identity" foreign_kernel 'rm c/linux/identity; mkfifo c/linux/identity'
 small_for_guest() { "$assay" linux status >/dev/null 2>&1 || skip "no kernel for guests"; code=0; (ulimit "$1" "$2"; exec "$assay" linux run --drive "sim:$here/drive.toml" --quiet --out out -- true) >.out 2>.err || code=$?
   [ $code = 3 ] && says too-much-memory && [ ! -e out ] || fail "exit status $code: $(cat .err; ls)"; }
 row E4.6 "a guest for a user who may have less memory" small_for_guest -v 1000000

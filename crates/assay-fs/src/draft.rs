@@ -178,16 +178,29 @@ impl Draft {
         }
         // The temporary name now leads to the old file, unless another file took the name before.
         self.random = None;
-        if remove(&self.directory, random, found.id).is_err() {
+        if self.remove_replaced(file, random, found.id, replace).is_err() {
             // If the exchange fails, the final name is free: the other file gets it back.
-            if self.rename(random, name, RenameFlags::EXCHANGE).is_err() {
-                self.rename(random, name, RenameFlags::NOREPLACE)?;
-                return Err(io::Error::new(io::ErrorKind::AlreadyExists, "the name changed hands"));
+            match self.rename(random, name, RenameFlags::EXCHANGE) {
+                Ok(()) => self.random = Some(random.to_owned()),
+                Err(_) => self.rename(random, name, RenameFlags::NOREPLACE)?,
             }
-            self.random = Some(random.to_owned());
-            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "the name changed hands"));
+            let message = "the file of this name was changed or exchanged meanwhile";
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
         }
         self.directory.sync()
+    }
+
+    /// Removes the file `id`, which `file` has replaced, if nobody has changed it since the check.
+    fn remove_replaced(
+        &self,
+        file: &File,
+        random: &OsStr,
+        id: InodeId,
+        replace: Replace,
+    ) -> io::Result<()> {
+        let replaced = Node::find_at(&self.directory, Path::new(random), OFlags::NOFOLLOW)?;
+        may_go(&replaced, file, replace)?;
+        remove(&self.directory, random, id)
     }
 
     /// Makes the new name `name` last. If that fails, removes it: a file whose making failed must
@@ -257,28 +270,44 @@ fn inherit(new: &File, old: &Node) -> io::Result<()> {
     }
 }
 
-/// The extended attribute that holds the digest of a file that assay wrote.
+/// The extended attribute that holds the length and the digest of a file that assay wrote.
 const SIGNATURE: &str = "user.assay.written";
 
-/// Stores the digest of a file in its attributes, where the file system has them.
+/// Stores the signature of a file in its attributes, where the file system has them.
 fn sign(file: &File) -> io::Result<()> {
-    let signature = format!("{:016x}", digest(file)?);
+    let signature = signature(file)?;
     match fsetxattr(file, SIGNATURE, signature.as_bytes(), XattrFlags::empty()) {
         Ok(()) | Err(Errno::OPNOTSUPP | Errno::PERM | Errno::NOSYS | Errno::INVAL) => Ok(()),
         Err(e) => Err(e.into()),
     }
 }
 
+fn signature(file: &File) -> io::Result<String> {
+    Ok(format!("{}{:016x}", written_length(file)?, digest(file)?))
+}
+
+/// Returns the length of a file as it is written in its signature.
+fn written_length(file: &File) -> io::Result<String> {
+    Ok(format!("{:016x}", file.metadata()?.len()))
+}
+
 /// Returns `true` if `old` is unchanged since assay wrote it, equals `new`, or is empty. Where the
 /// file system has no attributes, nothing tells the first.
 fn is_written(old: &File, new: &File) -> io::Result<bool> {
-    let mut value = [0_u8; 16];
-    let digest_of_old = digest(old)?;
-    let signed = fgetxattr(old, SIGNATURE, &mut value[..]) == Ok(value.len());
-    if signed && value == *format!("{digest_of_old:016x}").as_bytes() {
+    let length = old.metadata()?.len();
+    if length == 0 {
         return Ok(true);
     }
-    Ok(old.metadata()?.len() == 0 || digest_of_old == digest(new)?)
+    let mut value = [0_u8; 32];
+    let signed = fgetxattr(old, SIGNATURE, &mut value[..]) == Ok(value.len());
+    let is_as_long = signed && value.starts_with(written_length(old)?.as_bytes());
+    let is_as_long_as_new = length == new.metadata()?.len();
+    // A file of another length, which may be terabytes, is not read.
+    if !is_as_long && !is_as_long_as_new {
+        return Ok(false);
+    }
+    let of_old = signature(old)?;
+    Ok(is_as_long && value == *of_old.as_bytes() || is_as_long_as_new && of_old == signature(new)?)
 }
 
 /// Hashes a file with FNV-1a, which reveals a change but not a forgery.
@@ -333,6 +362,15 @@ mod tests {
         drop(Draft::at(&path).unwrap());
         assert_eq!(names(dir.path()), ["page"]);
         assert_eq!(fs::read_to_string(&path).unwrap(), "one");
+    }
+
+    #[test]
+    fn a_file_of_another_length_is_not_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("page");
+        write(&path, "one", Replace::Written).unwrap();
+        fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(1 << 42).unwrap();
+        assert!(write(&path, "two", Replace::Written).is_err());
     }
 
     #[test]

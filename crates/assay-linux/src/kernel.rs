@@ -1,7 +1,8 @@
 //! The built kernel: finds it, and checks that this machine can run it.
 
 use crate::error::{Error, Result};
-use assay_fs::changeable_by_others;
+use assay_fs::{Node, NodeKind, changeable_by_others};
+use rustix::fs::OFlags;
 use std::path::{Path, PathBuf};
 
 /// The largest size of the processor's floating-point and vector registers that the kernel is
@@ -12,6 +13,8 @@ const REGISTERS_MAX: u64 = 11_264;
 pub(crate) const KERNEL: &str = "linux";
 pub(crate) const INIT: &str = "init";
 pub(crate) const IDENTITY: &str = "identity";
+/// The size, in bytes, from which a file is no identity.
+const LONGEST_IDENTITY: u64 = 4096;
 
 /// A kernel, ready to run.
 #[derive(Clone, Debug)]
@@ -49,7 +52,7 @@ pub fn cache() -> Result<PathBuf> {
 pub fn find() -> Result<Kernel> {
     let directory = cache()?.join("linux");
     let (path, init) = (directory.join(KERNEL), directory.join(INIT));
-    let identity = std::fs::read_to_string(directory.join(IDENTITY)).unwrap_or_default();
+    let identity = identity(&directory);
     if !path.exists() || identity.is_empty() {
         return Err(Error::new(
             "linux-not-built",
@@ -64,8 +67,19 @@ pub fn find() -> Result<Kernel> {
     }
     check_owner(&path)?;
     check_owner(&init)?;
+    check_owner(&directory.join(IDENTITY))?;
     can_run()?;
     Ok(Kernel { path, init, identity: identity.trim().to_owned() })
+}
+
+/// Returns the identity of the kernel in `directory`, or nothing if there is none.
+pub(crate) fn identity(directory: &Path) -> String {
+    let read = || {
+        let node = Node::find(&directory.join(IDENTITY)).ok()?;
+        let NodeKind::File(0..LONGEST_IDENTITY) = node.kind else { return None };
+        std::io::read_to_string(node.open(OFlags::RDONLY).ok()?).ok()
+    };
+    read().unwrap_or_default()
 }
 
 /// Checks that root runs only what no other user can have put there: the kernel and all directories

@@ -1,7 +1,7 @@
 //! The place for a built kernel: one build at a time uses it, and only a kernel is replaced.
 
 use crate::error::{Error, Result};
-use crate::kernel::{IDENTITY, INIT, KERNEL};
+use crate::kernel::{IDENTITY, INIT, KERNEL, identity};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use std::collections::BTreeSet;
@@ -58,12 +58,11 @@ impl KernelPlace {
         let names: BTreeSet<_> = entries.map(|e| e.file_name()).collect();
         let is_file =
             |name: &OsString| fs::symlink_metadata(self.path.join(name)).is_ok_and(|m| m.is_file());
-        let identity = fs::read_to_string(self.path.join(IDENTITY)).unwrap_or_default();
         // Kernels of older recipes have no first program.
         names.iter().all(|name| [IDENTITY, INIT, KERNEL].iter().any(|known| name == known))
             && names.iter().all(is_file)
             && names.contains(OsStr::new(KERNEL))
-            && identity.contains(", recipe ")
+            && identity(&self.path).contains(", recipe ")
     }
 
     /// Moves the new kernel's directory there, and the old one to `old`.
