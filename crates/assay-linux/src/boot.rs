@@ -341,9 +341,12 @@ fn command(boot: &Boot<'_>, path: &Path, disks: usize, console: &File) -> Result
 /// Returns the last lines of the kernel's console, for an error message.
 fn last_words(console: &Path) -> String {
     const LINES: usize = 60;
+    // Every guest prints this: the driver is there, but has no drive (see the recipe).
+    const OF_EVERY_GUEST: &str = "Failed to initialize ubd device";
     let text = fs::read(console).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
-    let lines: Vec<&str> = text.lines().map(str::trim_end).filter(|l| !l.is_empty()).collect();
+    let counts = |line: &&str| !line.is_empty() && !line.starts_with(OF_EVERY_GUEST);
+    let lines: Vec<&str> = text.lines().map(str::trim_end).filter(counts).collect();
     let last = &lines[lines.len().saturating_sub(LINES)..];
     last.iter().map(|line| format!("\n  guest: {line}")).collect()
 }
