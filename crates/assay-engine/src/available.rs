@@ -2,7 +2,6 @@
 //! it from using them.
 
 use assay_spec::Bytes;
-use rustix::process::{Resource, getrlimit};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -15,9 +14,18 @@ pub(crate) fn available_memory() -> Bytes {
     let stated = |path: PathBuf| fs::read_to_string(path).ok()?.trim().parse().ok();
     let limits = group_files(&own_groups(), "memory", "memory.max", "memory.limit_in_bytes");
     let group = limits.into_iter().filter_map(stated).min().unwrap_or(u64::MAX);
-    let limits = [Resource::As, Resource::Data].map(|of| getrlimit(of).current);
+    let limits = ["Max address space", "Max data size"].map(limit);
     let limit = limits.into_iter().flatten().min().unwrap_or(u64::MAX);
     Bytes(machine.min(group).min(limit))
+}
+
+/// Returns a limit of this process by its name in `/proc/self/limits`, if it has such a limit.
+/// `getrlimit` of rustix panics where a filter of system calls refuses it.
+pub(crate) fn limit(name: &str) -> Option<u64> {
+    let table = fs::read_to_string("/proc/self/limits").ok()?;
+    let line = table.lines().find_map(|line| line.strip_prefix(name))?;
+    // The soft limit is first; `unlimited` is no number.
+    line.split_whitespace().next()?.parse().ok()
 }
 
 /// Returns how many times the quotas of this process's control groups have stopped their processes
@@ -65,6 +73,12 @@ pub(crate) fn available_threads() -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_limit_is_read_by_its_name() {
+        assert!(limit("Max open files").is_some_and(|most| most >= 3));
+        assert_eq!(limit("Max sleep"), None);
+    }
 
     #[test]
     fn the_limits_of_both_kinds_of_groups_are_found() {

@@ -229,7 +229,7 @@ impl RunDirectory {
         let draft = Draft::begin(&self.whole, OsStr::new(name));
         let written = write(draft, &json(name, value, most)?, replace).map_err(|e| {
             let error = not_written(&self.path.join(name), e);
-            let hint = "move it elsewhere, then resume the run or start it again".to_owned();
+            let hint = "if it is yours, move it elsewhere; then resume the run".to_owned();
             if error.id == "not-replaced" { Error { hint, ..error } } else { error }
         })?;
         self.own().insert(name.to_owned(), written);

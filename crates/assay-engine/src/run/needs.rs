@@ -4,7 +4,7 @@
 //! system would kill it halfway and without a word.
 
 use super::planned::Run;
-use crate::available::available_memory;
+use crate::available::{available_memory, limit};
 use crate::error::{Error, Result};
 use crate::linux::setup::LinuxSetup;
 use crate::plan::{PlannedTarget, TargetKind};
@@ -13,7 +13,6 @@ use assay_spec::experiment::{Amount, Step, WorkloadSpec};
 use assay_spec::record::CellPlan;
 use assay_spec::units::human_size;
 use assay_spec::{Bytes, Nanos};
-use rustix::process::{Resource, getrlimit};
 
 /// The memory of a cell beside its target: its series, at most twice while they are written, and
 /// rows of its log not yet written.
@@ -136,8 +135,7 @@ impl Run {
     /// no descriptor to remove with.
     fn check_files(&self) -> Result<()> {
         let needed = FILES + FILES_OF_TARGET * self.targets.len() as u64;
-        let Some(limit) = getrlimit(Resource::Nofile).current.filter(|limit| *limit < needed)
-        else {
+        let Some(limit) = limit("Max open files").filter(|limit| *limit < needed) else {
             return Ok(());
         };
         let message = format!("the run needs {needed} open files, but may have only {limit}");
