@@ -33,6 +33,7 @@ pub(super) fn run(task: &Task, place: &Place) -> Result<RepeatRecord> {
     });
     shared.map_err(|e| Error::environment("linux-guest", "no directory", "").caused_by(e))?;
     let shared = RunDirectory::open(Path::new(SHARED))?;
+    take_memory(task.seed)?;
     let repeat = Repeat {
         workload,
         seed: task.seed,
@@ -49,6 +50,20 @@ pub(super) fn run(task: &Task, place: &Place) -> Result<RepeatRecord> {
     };
     Signal::Unwatch.send()?;
     record
+}
+
+/// Takes some pages of the guest's memory until its end, as many as the seed says.
+///
+/// No two boots of a real machine leave a file system the same memory. How pages lie in memory
+/// decides which requests are merged, so repeats would otherwise measure one case of many.
+fn take_memory(seed: u64) -> Result<()> {
+    const PAGES: u64 = 256;
+    const PAGE: usize = 4096;
+    let pages = (seed % PAGES) as usize;
+    std::fs::write("/run/taken", vec![1; pages * PAGE]).map_err(|e| {
+        let hint = "give the guest more memory";
+        Error::environment("linux-guest", "the guest has no memory left", hint).caused_by(e)
+    })
 }
 
 /// Runs a workload of files in the guest's file system.
