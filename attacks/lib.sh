@@ -57,7 +57,7 @@ alone() { exec 9>"$base/$1.lock"; flock 9; }
 zfs_fuse() {
   need zpool zfs-fuse
   alone zfs
-  pgrep -x zfs-fuse >/dev/null || { zfs-fuse; undo "pkill -x zfs-fuse; while pgrep -x zfs-fuse; do sleep 0.05; done"; }
+  pgrep -x zfs-fuse >/dev/null || { need_root; zfs-fuse; undo "pkill -x zfs-fuse; while pgrep -x zfs-fuse; do sleep 0.05; done"; }
   for _ in $(seq 50); do zpool list >/dev/null 2>&1 && return 0; sleep 0.1; done
   skip "no ZFS"
 }
