@@ -7,13 +7,18 @@ use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
-/// Runs an experiment; returns the bytes a second of each cell by its name.
-fn measured(directory: &Path, experiment: &str) -> Vec<(String, f64)> {
+/// Runs an experiment; returns its cells.
+fn run(directory: &Path, experiment: &str) -> Vec<Value> {
     fs::write(directory.join("experiment.toml"), experiment).unwrap();
     let ran = assay(directory, &["run", "experiment.toml", "--out", "run", "--quiet"]);
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
     let cells = fs::read_to_string(directory.join("run/cells.json")).unwrap();
     let cells: Value = serde_json::from_str(&cells).unwrap();
+    cells["cells"].as_array().unwrap().clone()
+}
+
+/// Runs an experiment; returns the bytes a second of each cell by its name.
+fn measured(directory: &Path, experiment: &str) -> Vec<(String, f64)> {
     let rate = |cell: &Value| {
         let repeat = &cell["repeats"][0];
         let bytes =
@@ -21,7 +26,7 @@ fn measured(directory: &Path, experiment: &str) -> Vec<(String, f64)> {
         let rate = bytes.sum::<f64>() / repeat["elapsed"].as_f64().unwrap() * 1e9;
         (cell["id"].as_str().unwrap().to_owned(), rate)
     };
-    cells["cells"].as_array().unwrap().iter().map(rate).collect()
+    run(directory, experiment).iter().map(rate).collect()
 }
 
 /// What fio does with a file that is laid out and not cached, by its name for it: its `write` is
@@ -237,4 +242,35 @@ measure = { requests = 500 }
     let (first, second) = (once(), once());
     assert!(first.0[0].1 > 1e6, "{:?}", first.0);
     assert!(first.1 == second.1, "other cells the second time");
+}
+
+/// A read has no random numbers. Its repeats differ because each has other pages of memory free.
+#[test]
+fn repeats_of_a_read_differ() {
+    if no_guests() {
+        return;
+    }
+    let cells = run(
+        temporary().path(),
+        r#"
+format = 1
+name = "repeats"
+question = "Do repeats differ?"
+scale = "1/64"
+log = false
+repeats = 3
+targets = [
+    "linux(fs=btrfs, raid0(sim:x25-m-g2*4, controller=areca-1680), memory=6GiB, partition=32GiB)",
+]
+[[workload]]
+name = "read"
+file = "read"
+size = "64KiB"
+length = "8GiB"
+"#,
+    );
+    let elapsed = |repeat: &Value| repeat["elapsed"].as_u64().unwrap();
+    let all: Vec<u64> = cells[0]["repeats"].as_array().unwrap().iter().map(elapsed).collect();
+    assert_eq!(all.len(), 3);
+    assert!(all.iter().any(|other| *other != all[0]), "{all:?}");
 }

@@ -1,7 +1,7 @@
-//! Results in a guest do not depend on how assay was compiled; its repeats are boots that differ.
+//! Results in a guest do not depend on how assay was compiled.
 
 use super::no_guests;
-use crate::command::{assay, temporary};
+use crate::command::temporary;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -80,41 +80,4 @@ fn another_build_gives_the_same_results() {
         assert_eq!(a, b, "line {} of cells.json", line + 1);
     }
     assert_eq!(this.len(), other.len());
-}
-
-/// The same read thrice, from a file system that is short of memory.
-const REPEATS: &str = r#"
-format = 1
-name = "repeats"
-question = "Do repeats differ?"
-scale = "1/64"
-log = false
-repeats = 3
-targets = [
-    """linux(fs=btrfs, raid0(sim:x25-m-g2*4, chunk=64KiB, controller=areca-1680), \
-    memory=6GiB, partition=32GiB, name=card)""",
-]
-[[workload]]
-name = "read"
-file = "read"
-size = "64KiB"
-length = "8GiB"
-"#;
-
-/// A read has no random numbers. Its repeats differ because each has other pages of memory free.
-#[test]
-fn repeats_of_a_read_differ() {
-    if no_guests() {
-        return;
-    }
-    let directory = temporary();
-    std::fs::write(directory.path().join("repeats.toml"), REPEATS).unwrap();
-    let ran = assay(directory.path(), &["run", "repeats.toml", "--out", "run", "--quiet"]);
-    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
-    let text = std::fs::read_to_string(directory.path().join("run/cells.json")).unwrap();
-    let run: serde_json::Value = serde_json::from_str(&text).unwrap();
-    let repeats = run["cells"][0]["repeats"].as_array().unwrap();
-    let elapsed: Vec<u64> = repeats.iter().map(|r| r["elapsed"].as_u64().unwrap()).collect();
-    assert_eq!(elapsed.len(), 3);
-    assert!(elapsed.iter().any(|e| *e != elapsed[0]), "{elapsed:?}");
 }
