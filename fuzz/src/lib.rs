@@ -10,14 +10,14 @@
 #[path = "../../crates/assay-sim/tests/random/mod.rs"]
 mod random;
 
-use assay_analysis::cost::{Costs, Supposed, owned};
+use assay_analysis::cost::{Assumptions, Costs, owned};
 use assay_analysis::expr::Expr;
-use assay_analysis::ledger::{LedgerVerdicts, judge};
+use assay_analysis::ledger::{Knowledge, LedgerVerdicts, judge};
 use assay_analysis::load::Run;
 use assay_analysis::{compare, finding, report, text};
 use assay_engine::measure::log;
 use assay_engine::trace::{Input, follow};
-use assay_sim::{Accept, Drive, build};
+use assay_sim::{Accept, Drive, InitialState, build};
 use assay_spec::array;
 use assay_spec::catalog::LEDGERS;
 use assay_spec::claims::Ledger;
@@ -70,7 +70,7 @@ fn exercise(spec: &DeviceSpec) {
     if sectors == 0 {
         return;
     }
-    let mut drive = build(spec, assay_sim::Past::Filled);
+    let mut drive = build(spec, InitialState::Filled);
     let (mut now, mut done) = (Nanos::ZERO, Vec::new());
     for (tag, place) in [0, sectors - 1, sectors / 2, sectors / 3, 0].into_iter().enumerate() {
         for op in [Op::Write, Op::Read, Op::Flush, Op::Trim] {
@@ -169,11 +169,16 @@ pub fn run(data: &[u8]) {
     }
 }
 
+/// No value was chosen with a claim in sight, and every experiment is offered.
+fn known() -> Knowledge<'static> {
+    Knowledge { calibrations: &[], offered: &|_, _| true }
+}
+
 fn shown(run: &Run) {
     let ledgers: Vec<LedgerVerdicts> = LEDGERS
         .iter()
         .filter_map(|b| Ledger::parse(Source { file: b.file, text: b.text }).ok())
-        .map(|ledger| judge(&ledger, Some(run), &|_, _| true))
+        .map(|ledger| judge(&ledger, Some(run), known()))
         .collect();
     let tables: usize = ledgers.iter().map(|v| text::ledger_table(v, 100).len()).sum();
     assert!(tables > 0);
@@ -185,7 +190,7 @@ fn shown(run: &Run) {
     }
     text::comparison(&compare::runs(("a", run), ("b", run)));
     if let Some(costs) = Costs::of(run) {
-        let supposed = Supposed {
+        let supposed = Assumptions {
             years: 5.0,
             busy: 0.5,
             kwh_price: Some(0.25),
@@ -230,7 +235,7 @@ pub fn prices(data: &[u8]) {
 pub fn ledger(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     match Ledger::parse(Source { file: "fuzz.toml", text }) {
-        Ok(ledger) => drop(self::text::ledger_table(&judge(&ledger, None, &|_, _| true), 100)),
+        Ok(ledger) => drop(self::text::ledger_table(&judge(&ledger, None, known()), 100)),
         Err(error) => assert!(!error.to_string().is_empty()),
     }
 }
