@@ -3,7 +3,10 @@
 use super::job::{FilesystemSetup, MdSetup, StorageSetup};
 use super::tools::{MOUNT, drop_caches, make, run, write};
 use crate::error::{Error, Result};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::mount::{MountFlags, mount};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -148,7 +151,7 @@ fn make_pool(filesystem: &FilesystemSetup, device: &str, drives: usize) -> Resul
             tmpfs.map_err(|e| Error::system(place, e.into()))?;
         }
     }
-    run(ZFS, &["--no-kstat-mount"])?;
+    serve_zfs()?;
     let all: Vec<String> = (0..drives).map(|i| format!("/dev/{}", drive_name(i))).collect();
     make(DISKS)?;
     for path in all.iter().map(String::as_str).chain([device]) {
@@ -169,6 +172,43 @@ fn make_pool(filesystem: &FilesystemSetup, device: &str, drives: usize) -> Resul
     ask_of_pool(&words)
 }
 
+/// Starts zfs-fuse.
+fn serve_zfs() -> Result<()> {
+    run(ZFS, &["--no-kstat-mount", "--pidfile", PID_FILE])
+}
+
+/// Lets zfs-fuse write dirty data back, then kills it, which drops its cache. An export of the pool
+/// is not possible: the threads of zfs-fuse may then call `sync` without end, which takes no
+/// virtual time.
+pub(super) fn leave_pool() -> Result<()> {
+    drop_caches()?;
+    std::thread::sleep(WRITTEN_BACK);
+    kill_zfs()?;
+    // The job may have unmounted it already.
+    drop(run("umount", &["-l", MOUNT]));
+    drop_caches()
+}
+
+/// Kills zfs-fuse, and waits for its end. No other can start before, or while the file has its
+/// number.
+fn kill_zfs() -> Result<()> {
+    let text = fs::read_to_string(PID_FILE).map_err(|e| Error::system(PID_FILE, e))?;
+    let id = text.trim().parse().ok().and_then(Pid::from_raw);
+    let id = id.ok_or_else(|| Error::system(PID_FILE, std::io::ErrorKind::InvalidData.into()))?;
+    let ended = pidfd_open(id, PidfdFlags::empty()).and_then(|process| {
+        pidfd_send_signal(&process, Signal::KILL)?;
+        poll(&mut [PollFd::new(&process, PollFlags::IN)], None)
+    });
+    ended.map_err(|e| Error::system(ZFS, e.into()))?;
+    fs::remove_file(PID_FILE).map_err(|e| Error::system(PID_FILE, e))
+}
+
+/// Starts zfs-fuse again and imports the pool. [`leave_pool`] must have been called before.
+pub(super) fn return_to_pool() -> Result<()> {
+    serve_zfs()?;
+    ask_of_pool(&["import", "-f", "-o", "cachefile=none", "-d", DISKS, "pool"])
+}
+
 /// Runs `zpool` with `words`. Tries for two seconds, as zfs-fuse needs a moment to start.
 fn ask_of_pool(words: &[&str]) -> Result<()> {
     let mut tried = run("zpool", words);
@@ -182,26 +222,10 @@ fn ask_of_pool(words: &[&str]) -> Result<()> {
     tried
 }
 
-/// Lets zfs-fuse write dirty data back, then kills it, which drops its cache. An export of the pool
-/// is not possible: the threads of zfs-fuse may then call `sync` without end, which takes no
-/// virtual time.
-pub(super) fn leave_pool() -> Result<()> {
-    drop_caches()?;
-    std::thread::sleep(WRITTEN_BACK);
-    run("pkill", &["-KILL", "-x", ZFS])?;
-    // The job may have unmounted it already.
-    drop(run("umount", &["-l", MOUNT]));
-    drop_caches()
-}
-
-/// Starts zfs-fuse again and imports the pool. [`leave_pool`] must have been called before.
-pub(super) fn return_to_pool() -> Result<()> {
-    run(ZFS, &["--no-kstat-mount"])?;
-    ask_of_pool(&["import", "-f", "-o", "cachefile=none", "-d", DISKS, "pool"])
-}
-
 /// The program that serves ZFS.
 const ZFS: &str = "zfs-fuse";
+/// The file with the number of its process.
+const PID_FILE: &str = "/run/zfs-fuse.pid";
 /// The virtual time in which zfs-fuse certainly writes its last transaction group back.
 const WRITTEN_BACK: Duration = Duration::from_secs(15);
 

@@ -40,7 +40,6 @@ fn package(tool: &str) -> &'static str {
         "mkfs.reiserfs" => "reiserfsprogs",
         "mkfs.f2fs" => "f2fs-tools",
         "zfs-fuse" | "zpool" => "zfs-fuse",
-        "pkill" => "procps",
         "mount" | "umount" => "mount",
         _ => "e2fsprogs",
     }
