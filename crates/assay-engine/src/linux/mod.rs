@@ -76,6 +76,7 @@ pub fn run_guest(
         kernel: setup.kernel.as_ref().expect("what has no kernel is skipped"),
         job: job.text(),
         memory: settings.memory,
+        work: None,
         queue_depth: match settings.historical() {
             // Twice the old kernels' `nr_requests` of 128, which limited each direction, so that
             // the elevator has as many requests to choose from.

@@ -1,6 +1,6 @@
 //! The steps of a build, in a directory of its own.
 
-use super::recipe::{CHECKSUM, CONFIG, FIRST_PROGRAM, PACKAGE, PATCH, RECIPE, VERSION};
+use super::recipe::{CHECKSUM, CONFIG, FIRST_PROGRAM, PACKAGE, PATCHES, RECIPE, VERSION};
 use crate::child::{self, tool};
 use crate::error::{Error, Result};
 use crate::kernel::tool_path;
@@ -97,14 +97,17 @@ impl Work<'_> {
     /// Identifies the source by its checksum. One that differs from the pinned one is accepted only
     /// from apt, which has checked its signature.
     pub(super) fn identify(&self, tarball: &Path, version: &str) -> Result<String> {
+        // Another compiler makes other basic blocks, which are counted.
+        let compiler = self.run(tool("gcc").arg("-dumpfullversion"))?;
+        let compiler = format!("gcc {}", compiler.trim());
         let text = self.run(tool("sha256sum").arg(tarball))?;
         let checksum = text.split_whitespace().next().unwrap_or_default();
         if checksum == CHECKSUM {
-            return Ok(format!("Debian {VERSION}, recipe {RECIPE}"));
+            return Ok(format!("Debian {VERSION}, recipe {RECIPE}, {compiler}"));
         }
         if !version.is_empty() {
             let short = checksum.get(..12).unwrap_or(checksum);
-            return Ok(format!("Debian {version} ({short}), recipe {RECIPE}"));
+            return Ok(format!("Debian {version} ({short}), recipe {RECIPE}, {compiler}"));
         }
         let name = tarball.display();
         let message = format!("the checksum of {name} is not that of {PACKAGE} {VERSION}");
@@ -117,18 +120,21 @@ impl Work<'_> {
 
     /// Patches the source.
     pub(super) fn change(&self, tree: &Path) -> Result<()> {
-        let path = self.path.join("kernel.patch");
-        fs::write(&path, PATCH).map_err(|e| Error::system("the changes", e))?;
-        let mut patch = tool("patch");
-        patch.args(["-p1", "--fuzz=0", "--forward", "--batch", "-d"]);
-        patch.arg(tree).arg("-i").arg(&path);
-        self.run(&mut patch).map(drop).map_err(|e| match e.id {
-            "linux-build" => {
-                let message =
-                    format!("this source is not the one that the recipe changes ({})", e.message);
-                Error::new("linux-source", message, "use the pinned version of the source")
-            }
-            _ => e,
+        let path = self.path.join("patch");
+        PATCHES.into_iter().try_for_each(|changes| {
+            fs::write(&path, changes).map_err(|e| Error::system("the changes", e))?;
+            let mut patch = tool("patch");
+            patch.args(["-p1", "--fuzz=0", "--forward", "--batch", "-d"]);
+            patch.arg(tree).arg("-i").arg(&path);
+            self.run(&mut patch).map(drop).map_err(|e| match e.id {
+                "linux-build" => {
+                    let cause = e.message;
+                    let message =
+                        format!("this source is not the one that the recipe changes ({cause})");
+                    Error::new("linux-source", message, "use the pinned version of the source")
+                }
+                _ => e,
+            })
         })
     }
 
