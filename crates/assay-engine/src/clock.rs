@@ -13,7 +13,8 @@ use std::os::fd::AsRawFd;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The device whose page contains the time of a guest's kernel, in nanoseconds.
+/// The device whose page has two numbers of a guest's kernel, in nanoseconds: its time, and the
+/// time that its processor has worked.
 const PAGE: &str = "/dev/virtual-time";
 
 /// A monotonic clock that began at zero when it was started.
@@ -30,7 +31,7 @@ impl Clock {
     pub fn start() -> Clock {
         // Reading the clock also moves the time in the page, so the page is read after it.
         let start = monotonic();
-        let page = page().map(|page| (page, page.load(Ordering::Relaxed)));
+        let page = page().map(|[time, _]| (time, time.load(Ordering::Relaxed)));
         Clock { start, page }
     }
 
@@ -79,19 +80,25 @@ impl Clock {
     }
 }
 
-/// Returns the page with the kernel's time, if this is a guest that has one. Maps it once, for the
+/// Returns the time that the processor of this guest has worked. It is zero outside of guests, and
+/// where the kernel's work takes no time.
+pub(crate) fn processor_time() -> Nanos {
+    page().map_or(Nanos::ZERO, |[_, worked]| Nanos(worked.load(Ordering::Relaxed)))
+}
+
+/// Returns the page of the kernel's clock, if this is a guest that has one. Maps it once, for the
 /// life of the process.
-fn page() -> Option<&'static AtomicU64> {
-    static MAPPED: OnceLock<Option<&'static AtomicU64>> = OnceLock::new();
+fn page() -> Option<&'static [AtomicU64; 2]> {
+    static MAPPED: OnceLock<Option<&'static [AtomicU64; 2]>> = OnceLock::new();
     *MAPPED.get_or_init(|| {
         let file = File::open(PAGE).ok()?;
         let (size, read, shared) = (4096, libc::PROT_READ, libc::MAP_SHARED);
         // SAFETY: a mapping at a place of the kernel's choice touches no memory of ours.
         let at =
             unsafe { libc::mmap(std::ptr::null_mut(), size, read, shared, file.as_raw_fd(), 0) };
-        // SAFETY: the page begins with a number that only the kernel writes, as a whole; it is
-        // aligned, as pages are, and nobody unmaps it.
-        (at != libc::MAP_FAILED).then(|| unsafe { &*at.cast::<AtomicU64>() })
+        // SAFETY: the page begins with numbers that only the kernel writes, each as a whole; they
+        // are aligned, as pages are, and nobody unmaps them.
+        (at != libc::MAP_FAILED).then(|| unsafe { &*at.cast::<[AtomicU64; 2]>() })
     })
 }
 

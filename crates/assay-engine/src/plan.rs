@@ -39,7 +39,7 @@ pub fn open_target(
         return Err(Error::usage("unknown-target", message, hint).into());
     }
     if is_linux(written) && !Path::new(written).exists() {
-        return linux::open(written, None, Ok(linux::kernel()?));
+        return linux::open(written, None, |settings| Ok(Ok(linux::kernel(settings)?)));
     }
     if is_array(written) && !Path::new(written).exists() {
         return array::open(written, None);
@@ -71,7 +71,9 @@ pub fn open_target_or_skip(
     if !is_linux(written) || written.trim() != written || Path::new(written).exists() {
         return open_target(written, intent, plan);
     }
-    linux::open(written, None, linux::kernel().map_err(|e| format!("{}: {}", e.message, e.hint)))
+    linux::open(written, None, |settings| {
+        Ok(linux::kernel(settings).map_err(|e| format!("{}: {}", e.message, e.hint)))
+    })
 }
 
 /// Returns `true` if `word` may be a misspelt `sim`. A word with a slash is always a path.

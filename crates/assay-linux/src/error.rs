@@ -104,7 +104,7 @@ pub const EXPLANATIONS: &[(&str, &str)] = &[
     ),
     (
         "linux-silent",
-        "The guest computed while its clock stood still, because computing takes no virtual time. \
+        "The guest computed while its clock stood still, because a program's own work takes none. \
          A loop that polls the clock, or spins, never ends.",
     ),
     ("linux-source", "The kernel's source differs from the one that the recipe changes."),

@@ -2,8 +2,7 @@
 //!
 //! Requests wait in an elevator until the drive may have another. A dispatch comes no earlier than
 //! `gap` after the last completion: the processor needs that long for interrupt, completion and
-//! dispatch. With `copy`, the processor also copies what was read, at that rate, before the next
-//! dispatch; with `prepare`, it prepares the data of the next write at that rate after each write.
+//! dispatch.
 //! A machine of an experiment has one such model, the same for all drives.
 //!
 //! *Invariants.* Every request ends once, when its dispatch ends; at most `queue_depth` dispatches
@@ -84,10 +83,6 @@ impl<D: Drive> Host<D> {
                 return;
             }
             self.in_flight += 1;
-            if let Some(rate) = self.spec.prepare.filter(|_| op == Op::Write) {
-                // The processor prepares the next write while this one is with the drive.
-                self.ready = now + length.time_at(rate);
-            }
         }
     }
 
@@ -150,9 +145,8 @@ impl<D: Drive> Host<D> {
         }
         self.clock = self.clock.max(reached);
         if has_ended {
-            let read = self.complete(completions);
-            let copying = self.spec.copy.map_or(Nanos::ZERO, |rate| read.time_at(rate));
-            self.ready = self.ready.max(self.clock + self.spec.gap + copying);
+            self.complete(completions);
+            self.ready = self.ready.max(self.clock + self.spec.gap);
         }
         if has_ended || dispatch.is_some() {
             self.dispatch(self.clock);
@@ -160,14 +154,10 @@ impl<D: Drive> Host<D> {
         has_ended || dispatch.is_some()
     }
 
-    /// Passes on the completions of the drive; returns how many bytes were read.
-    fn complete(&mut self, completions: &mut Vec<Completion>) -> Bytes {
-        let mut read = Bytes::ZERO;
+    /// Passes on the completions of the drive.
+    fn complete(&mut self, completions: &mut Vec<Completion>) {
         for Completion { tag, at, error } in self.ended.drain(..) {
             let done = self.sent[tag as usize];
-            if done.op == Op::Read {
-                read += done.length();
-            }
             if matches!(done.op, Op::Read | Op::Write) {
                 self.elevator.completed(at, self.queue.waiting(), &done);
             }
@@ -175,7 +165,6 @@ impl<D: Drive> Host<D> {
             self.free.push(tag);
             self.in_flight -= 1;
         }
-        read
     }
 }
 

@@ -6,10 +6,10 @@
 //! anywhere could no longer fail freely, so its verdict is counted apart from those of independent
 //! claims.
 
-use crate::catalog::{Bundled, CONTROLLERS, DEVICES, LEDGERS, STUDIES};
+use crate::catalog::{Bundled, CONTROLLERS, DEVICES, LEDGERS, PROCESSORS, STUDIES};
 use crate::claims::Ledger;
 use crate::decode::{Decoded, Source};
-use crate::device::{ControllerSpec, DeviceSpec, Fact};
+use crate::device::{ControllerSpec, DeviceSpec, Fact, ProcessorSpec};
 use crate::experiment::Experiment;
 use crate::from_claim::FromClaim;
 
@@ -45,6 +45,9 @@ pub fn bundled() -> Decoded<Vec<Calibration>> {
     }
     for b in CONTROLLERS {
         add_facts(b.file, &ControllerSpec::parse(source(b))?.facts);
+    }
+    for b in PROCESSORS {
+        add_facts(b.file, &ProcessorSpec::parse(source(b))?.facts);
     }
     // An experiment may belong to several studies.
     let mut experiments: Vec<&Bundled> = STUDIES.iter().flat_map(|s| s.experiments).collect();

@@ -64,6 +64,15 @@ pub const CONTROLLERS: &[Bundled] = &[
     bundled!("areca-1680", "devices/controllers/areca-1680.toml"),
 ];
 
+/// The bundled processors of machines that documents used.
+pub const PROCESSORS: &[Bundled] = &[
+    bundled!("core-2-2660", "devices/processors/core-2-2660.toml"),
+    bundled!("xeon-x5550", "devices/processors/xeon-x5550.toml"),
+    bundled!("amd64-3ghz", "devices/processors/amd64-3ghz.toml"),
+    bundled!("pentium-d-3200", "devices/processors/pentium-d-3200.toml"),
+    bundled!("pentium-4-2660", "devices/processors/pentium-4-2660.toml"),
+];
+
 /// A study: experiments that answer the questions of one document, or of one occasion.
 #[derive(Clone, Copy, Debug)]
 pub struct Study {
@@ -188,7 +197,7 @@ mod tests {
     use super::*;
     use crate::claims::Ledger;
     use crate::decode::Source;
-    use crate::device::{ControllerSpec, DeviceSpec};
+    use crate::device::{ControllerSpec, DeviceSpec, ProcessorSpec};
     use crate::experiment::Experiment;
     use crate::prices::PriceList;
 
@@ -212,6 +221,10 @@ mod tests {
         for controller in CONTROLLERS {
             let spec = ControllerSpec::parse(source(controller)).unwrap_or_else(|e| panic!("{e}"));
             assert_eq!(spec.name, controller.name);
+        }
+        for processor in PROCESSORS {
+            let spec = ProcessorSpec::parse(source(processor)).unwrap_or_else(|e| panic!("{e}"));
+            assert_eq!(spec.name, processor.name);
         }
         for experiment in STUDIES.iter().flat_map(|s| s.experiments) {
             let spec = Experiment::parse(source(experiment)).unwrap_or_else(|e| panic!("{e}"));

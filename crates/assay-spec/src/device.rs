@@ -21,6 +21,7 @@ mod link;
 mod map;
 mod nand;
 mod power;
+mod processor;
 mod slc;
 mod ssd;
 mod thermal;
@@ -45,6 +46,7 @@ pub use link::LinkSpec;
 pub use map::least_map_cache;
 pub use nand::{NandSpec, PlaneMode, ProgramTime, SlcSpec, SuspendSpec};
 pub use power::PowerSpec;
+pub use processor::ProcessorSpec;
 pub use slc::SlcCacheSpec;
 pub use ssd::{
     BufferSpec, Direction, FlushSpec, LazySpec, Reach, ReadAheadSpec, ReadBuffered, SsdSpec,

@@ -6,8 +6,7 @@
 //! item   = ground | "raw" | option
 //! ground = member | "md-" array | "raid-z(" member { "," member } ")"    (as in `array.rs`)
 //! option = "fs=" name | "scheduler=" name | "readahead=" size | "memory=" size
-//!        | "partition=" size | "name=" word | "queue_depth=" count | "host=" time
-//!        | "copy=" size "/s" | "prepare=" size "/s"
+//!        | "partition=" size | "name=" word | "queue_depth=" count | "processor=" name
 //!        | "discard=" ( "no" | "yes" ) | "mkfs=" words | "mount=" words
 //! ```
 //!
@@ -19,7 +18,7 @@
 
 use crate::array::spec::{ArraySpec, MemberSpec};
 use crate::experiment::host::ElevatorKind;
-use crate::units::{Bytes, Nanos, Rate};
+use crate::units::Bytes;
 
 /// The file systems, as `mount -t` takes them; `zfs` is not the kernel's, but that of `zfs-fuse`.
 pub const FILESYSTEMS: [&str; 10] =
@@ -59,12 +58,9 @@ pub struct Settings {
     pub name: Option<String>,
     /// The number of requests that a drive has at a time; `None`: as many as it holds.
     pub queue_depth: Option<u32>,
-    /// The time that the machine needs between a drive's completion and the next request.
-    pub gap: Nanos,
-    /// The rate at which the machine copies read data before its next request.
-    pub copy: Option<Rate>,
-    /// The rate at which the machine prepares data to be written.
-    pub prepare: Option<Rate>,
+    /// The processor: the name of a bundled one, or a file whose name ends in `.toml`. `None` if
+    /// the kernel's work takes no time.
+    pub processor: Option<String>,
     /// Whether flash drives accept discards.
     pub discard: bool,
     /// Further arguments of `mkfs`.
@@ -83,9 +79,7 @@ impl Default for Settings {
             partition: None,
             name: None,
             queue_depth: None,
-            gap: Nanos::ZERO,
-            copy: None,
-            prepare: None,
+            processor: None,
             discard: false,
             mkfs: String::new(),
             mount: String::new(),
@@ -94,11 +88,6 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Returns `true` if the machine itself takes time.
-    pub fn costs(&self) -> bool {
-        self.gap > Nanos::ZERO || self.copy.is_some() || self.prepare.is_some()
-    }
-
     /// Returns the elevator, if it is one that the kernel no longer has.
     pub fn historical(&self) -> Option<ElevatorKind> {
         ElevatorKind::ALL.into_iter().find(|kind| kind.name() == self.scheduler)
@@ -147,10 +136,7 @@ impl LinuxSpec {
             ((set.memory != MEMORY).then(|| set.memory.to_string()), "mem"),
             (set.partition.map(|size| size.to_string()), "part"),
             (set.queue_depth.map(|depth| depth.to_string()), "qd"),
-            ((set.gap > Nanos::ZERO).then(|| set.gap.to_string()), "host"),
-            // A name must not contain the `/` of a rate.
-            (set.copy.map(|rate| Bytes(rate.0).to_string()), "copy"),
-            (set.prepare.map(|rate| Bytes(rate.0).to_string()), "prepare"),
+            (set.processor.as_deref().map(words), "on"),
             ((!set.mkfs.is_empty()).then(|| words(&set.mkfs)), "mkfs"),
             ((!set.mount.is_empty()).then(|| words(&set.mount)), "mount"),
         ];

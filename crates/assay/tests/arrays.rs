@@ -120,7 +120,7 @@ fn mistakes_in_an_array_are_answered_with_what_is_right() {
         ),
         (
             "raid5(sim:ssd-m*4, controller=perc6i)",
-            "error[no-such-controller]: there is no controller `perc6i`\n\
+            "error[no-such-part]: there is no controller `perc6i`\n\
              hint: did you mean `perc-6i`?",
         ),
         (

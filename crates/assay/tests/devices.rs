@@ -15,14 +15,15 @@ fn text(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn every_listed_drive_can_be_shown() {
-    let list = text(&devices(&[]).stdout);
-    let names: Vec<&str> =
-        list.split_whitespace().filter(|w| w.starts_with("sim:") && !w.contains('(')).collect();
-    assert!(names.len() >= 12, "{list}");
-    for name in names.into_iter().filter(|n| !n.contains('*')) {
-        let shown = devices(&[name]);
-        assert!(shown.status.success(), "{name}: {}", text(&shown.stderr));
+fn all_that_is_listed_can_be_shown() {
+    let list: serde_json::Value = serde_json::from_slice(&devices(&["--json"]).stdout).unwrap();
+    for (kind, least) in [("models", 12), ("controllers", 2), ("processors", 5)] {
+        let all = list[kind].as_array().unwrap_or_else(|| panic!("{kind}: {list}"));
+        assert!(all.len() >= least, "{kind}: {list}");
+        for name in all.iter().map(|one| one["name"].as_str().expect("a name")) {
+            let shown = devices(&[name]);
+            assert!(shown.status.success(), "{name}: {}", text(&shown.stderr));
+        }
     }
 }
 

@@ -5,7 +5,7 @@
 
 #![allow(clippy::print_stdout)] // a skipped test says why
 
-use assay_spec::catalog::{CONTROLLERS, DEVICES, LEDGERS, PRICES, STUDIES};
+use assay_spec::catalog::{CONTROLLERS, DEVICES, LEDGERS, PRICES, PROCESSORS, STUDIES};
 use assay_spec::decode::Source;
 use assay_spec::device::DeviceSpec;
 use assay_spec::experiment::Experiment;
@@ -289,7 +289,7 @@ fn every_unsafe_block_says_why_it_is_sound() {
 fn every_spec_and_study_is_compiled_in_and_every_example_decodes() {
     let experiments = STUDIES.iter().flat_map(|study| study.experiments);
     let bundled = DEVICES.iter().chain(CONTROLLERS).chain(experiments).chain(LEDGERS);
-    let bundled = bundled.chain(PRICES);
+    let bundled = bundled.chain(PRICES).chain(PROCESSORS);
     let bundled: BTreeSet<PathBuf> = bundled.map(|b| b.file.into()).collect();
     let folders = ["devices", "studies", "prices"].into_iter();
     // Of the studies, but none: which claims are independent.

@@ -81,8 +81,9 @@ pub const NAMES: &[&str] = &[
     "rebuilt_share",
 ];
 
-/// The counters of the drives of a guest, and of the clients of work on files.
+/// The counters of a guest's processor and drives, and of the clients of work on files.
 pub const OF_FILES: &[&str] = &[
+    "processor_busy_s",
     "drive_reads",
     "drive_writes",
     "drive_trims",

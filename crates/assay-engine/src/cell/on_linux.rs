@@ -51,7 +51,9 @@ pub(super) fn run_linux(
     };
     let guest = run_guest(setup, &job, start, drive_log(repeat)?)?;
     let mut record = gather(repeat, &guest.outcome)?;
-    record.warnings.extend(cached(&guest.drives, &record));
+    if setup.processor.is_none() {
+        record.warnings.extend(cached(&guest.drives, &record));
+    }
     record.device.extend(guest.drives);
     Ok(record)
 }
@@ -111,8 +113,8 @@ fn bring(mut left: File, to: &Directory, name: &str) -> Result<()> {
     })
 }
 
-/// Returns a warning if more than 5 % of the bytes read came from the page cache, which takes no
-/// time in a guest. `drives` are the counters of the drives.
+/// Returns a warning if more than 5 % of the bytes read came from the page cache. `drives` are the
+/// counters of the drives.
 fn cached(drives: &[(String, f64)], record: &RepeatRecord) -> Option<String> {
     const NOTEWORTHY: f64 = 0.05;
     let read = record.ops.iter().find(|o| o.op == Op::Read)?.bytes.0 as f64;
@@ -120,7 +122,8 @@ fn cached(drives: &[(String, f64)], record: &RepeatRecord) -> Option<String> {
     let cached = 1.0 - from_drives / read;
     (cached > NOTEWORTHY).then(|| {
         format!(
-            "{:.0} % of what was read came from the page cache, which takes no time in the guest",
+            "{:.0} % of what was read came from the page cache, which takes no time in a guest \
+             without `processor=`",
             100.0 * cached
         )
     })

@@ -20,7 +20,8 @@ pub(super) fn reason(workload: &WorkloadSpec, target: &PlannedTarget) -> Option<
     if let Some(work) = &workload.files {
         return match &target.kind {
             TargetKind::Linux(setup) if setup.spec.settings.filesystem.is_some() => {
-                meaningless(work, setup.spec.settings.memory)
+                let is_free = setup.processor.is_none();
+                is_free.then(|| meaningless(work, setup.spec.settings.memory)).flatten()
             }
             TargetKind::Directory(_) => None,
             _ => Some("the workload works on files: use `linux(fs=ext4, …)` or a directory".into()),
@@ -83,14 +84,15 @@ fn can_be_steady(kind: &TargetKind) -> Result<(), &'static str> {
     }
 }
 
-/// Returns why a workload of files has no meaningful result in a guest of so much `memory`, if so:
-/// reads from the page cache take no time in a guest.
+/// Returns why a workload of files has no meaningful result in a guest of so much `memory` whose
+/// work takes no time, if so: reads from the page cache are nothing but work.
 fn meaningless(work: &FileWork, memory: Bytes) -> Option<String> {
     let FileWork::Records(records) = work else { return None };
     let cached = !records.is_direct
         && records.length <= memory
         && records.between == CacheReset::Nothing
         && matches!(records.operation, Operation::Read | Operation::Reread | Operation::RandomRead);
-    let text = "the workload reads from the page cache, which takes no time in the guest";
+    let text = "the workload reads from the page cache, which takes no time in a guest without \
+                `processor=`";
     cached.then(|| text.to_owned())
 }

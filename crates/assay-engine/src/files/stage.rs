@@ -21,7 +21,7 @@ pub struct WorkDir<'g> {
     pub directory: &'g Path,
     /// A function that unmounts the file system and mounts it again, where that is possible.
     pub remount: Option<&'g dyn Fn() -> Result<()>>,
-    /// Whether computing takes no time, as in a guest: then the work's own compute time is added.
+    /// Whether a program's own work takes no time, as in a guest: then its compute time is added.
     pub is_free: bool,
     /// The content of the files.
     pub content: Content<'g>,

@@ -2,6 +2,7 @@
 
 use crate::cell::files::run_on_files;
 use crate::cell::repeat::Repeat;
+use crate::clock::processor_time;
 use crate::error::{Error, Result};
 use crate::files::{self, Content, WorkDir};
 use crate::linux::task::Task;
@@ -9,10 +10,11 @@ use crate::run::directory::RunDirectory;
 use crate::target::uring::{UringOptions, UringTarget};
 use assay_fs::Directory;
 use assay_linux::guest::{Place, SHARED, Signal};
-use assay_spec::Bytes;
 use assay_spec::decode::Source;
 use assay_spec::experiment::{Experiment, FileWork, WorkloadSpec};
 use assay_spec::record::RepeatRecord;
+use assay_spec::{Bytes, Nanos};
+use std::cell::Cell;
 use std::fs::File;
 use std::io::Seek;
 use std::path::Path;
@@ -44,12 +46,23 @@ pub(super) fn run(task: &Task, place: &Place) -> Result<RepeatRecord> {
         scale: experiment.scale,
         errors: experiment.errors,
     };
+    let before = Cell::new(Nanos::ZERO);
+    let watch = || {
+        before.set(processor_time());
+        // A kernel without the virtual clock, which carries the signal, is refused at boot.
+        Signal::Watch.send().expect("the kernel has a clock");
+    };
     let record = match &workload.files {
-        Some(work) => run_files(&repeat, work, place),
-        None => run_device(&repeat, workload, place),
+        Some(work) => run_files(&repeat, work, place, watch),
+        None => run_device(&repeat, workload, place, watch),
     };
     Signal::Unwatch.send()?;
-    record
+    let mut record = record?;
+    let busy = processor_time() - before.get();
+    if busy > Nanos::ZERO {
+        record.device.push(("processor_busy_s".to_owned(), busy.as_secs_f64()));
+    }
+    Ok(record)
 }
 
 /// Takes some pages of the guest's memory until its end, as many as the seed says.
@@ -66,8 +79,13 @@ fn take_memory(seed: u64) -> Result<()> {
     })
 }
 
-/// Runs a workload of files in the guest's file system.
-fn run_files(repeat: &Repeat<'_>, work: &FileWork, place: &Place) -> Result<RepeatRecord> {
+/// Runs a workload of files in the guest's file system. Calls `watch` when what counts begins.
+fn run_files(
+    repeat: &Repeat<'_>,
+    work: &FileWork,
+    place: &Place,
+    mut watch: impl Fn(),
+) -> Result<RepeatRecord> {
     let directory = place.directory.as_deref().expect("the host asked for a file system");
     let remount = || place.remount().map_err(Error::from);
     // The stores of the guest's drives need no memory for zeros.
@@ -82,8 +100,14 @@ fn run_files(repeat: &Repeat<'_>, work: &FileWork, place: &Place) -> Result<Repe
     run_on_files(repeat, work, &work_dir, &mut watch)
 }
 
-/// Runs a workload of requests on the guest's device, or on a file in its file system.
-fn run_device(repeat: &Repeat<'_>, workload: &WorkloadSpec, place: &Place) -> Result<RepeatRecord> {
+/// Runs a workload of requests on the guest's device, or on a file in its file system. Calls
+/// `watch` when the measured phase begins.
+fn run_device(
+    repeat: &Repeat<'_>,
+    workload: &WorkloadSpec,
+    place: &Place,
+    watch: impl Fn(),
+) -> Result<RepeatRecord> {
     let path = match &place.directory {
         None => place.device.clone(),
         Some(directory) => lay_out(directory, workload, place)?,
@@ -103,12 +127,6 @@ fn run_device(repeat: &Repeat<'_>, workload: &WorkloadSpec, place: &Place) -> Re
         clock: crate::clock::Clock::start(),
     };
     repeat.run(&mut UringTarget::new(file, capacity, options)?, &|| Ok(()), |_| watch())
-}
-
-/// Tells the host to count and log the requests to the drives from now on.
-fn watch() {
-    // A kernel without the virtual clock, which carries the signal, is refused at boot.
-    Signal::Watch.send().expect("the kernel has a clock");
 }
 
 /// Makes a file for requests, and mounts the file system again. The file ends where the ranges of

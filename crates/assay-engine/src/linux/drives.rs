@@ -10,7 +10,6 @@ use assay_linux::store::Store;
 use assay_sim::{Drive, Host, InitialState, MemberSetup};
 use assay_spec::Bytes;
 use assay_spec::experiment::HostSpec;
-use assay_spec::linux::Settings;
 use std::path::{Path, PathBuf};
 
 /// Builds the models, and the drives that the guest sees on them.
@@ -31,21 +30,17 @@ pub(super) fn drives<'w>(
     let settings = &setup.spec.settings;
     let elevator = settings.historical();
     let hosted = |drive: Box<dyn Drive>| -> Box<dyn Drive> {
-        if !settings.costs() && elevator.is_none() {
-            return drive;
-        }
+        let Some(elevator) = elevator else { return drive };
         // An array accepts any number of requests, which then wait for its members. The host
         // limits them to what the members can work on, so that the elevator has a choice.
         let deepest = settings.queue_depth.unwrap_or_else(|| depth(&setup.drives));
-        let queue_depth = elevator.is_some().then_some(deepest);
-        let Settings { gap, copy, prepare, .. } = *settings;
-        let spec = HostSpec { gap, copy, prepare, queue_depth, ..HostSpec::default() };
-        let mut host = Host::new(drive, spec, elevator.unwrap_or_default());
+        let spec = HostSpec { queue_depth: Some(deepest), ..HostSpec::default() };
+        let mut host = Host::new(drive, spec, elevator);
         host.set_processes(TAGS_PER_PROCESS);
         Box::new(host)
     };
-    // Drives that share a card or a host are one model; otherwise each drive is a model.
-    let shared = !all.controllers.is_empty() || settings.costs();
+    // Drives that share a card are one model; otherwise each drive is a model.
+    let shared = !all.controllers.is_empty();
     let least = sizes.iter().copied().min().unwrap_or(Bytes::ZERO);
     let models: Vec<Box<dyn Drive>> = match shared {
         true => {

@@ -22,6 +22,7 @@ use assay_linux::guest::Job;
 use assay_linux::limits::Limits;
 use assay_sim::InitialState;
 use assay_spec::Bytes;
+use assay_spec::device::ProcessorSpec;
 use drives::drives;
 use setup::depth;
 use std::cell::RefCell;
@@ -76,7 +77,7 @@ pub fn run_guest(
         kernel: setup.kernel.as_ref().expect("what has no kernel is skipped"),
         job: job.text(),
         memory: settings.memory,
-        work: None,
+        work: setup.processor.as_ref().map(ProcessorSpec::costs),
         queue_depth: match settings.historical() {
             // Twice the old kernels' `nr_requests` of 128, which limited each direction, so that
             // the elevator has as many requests to choose from.

@@ -2,7 +2,7 @@
 
 use assay_linux::kernel::Kernel;
 use assay_sim::{ArraySetup, MemberDrive, MemberSetup};
-use assay_spec::device::DeviceKind;
+use assay_spec::device::{DeviceKind, ProcessorSpec};
 use assay_spec::linux::LinuxSpec;
 
 /// Linux on modelled drives, ready to be booted.
@@ -12,6 +12,8 @@ pub struct LinuxSetup {
     pub spec: LinuxSpec,
     /// The drives that the kernel sees, as members of a JBOD.
     pub drives: ArraySetup,
+    /// The processor; `None` if the kernel's work takes no time.
+    pub processor: Option<ProcessorSpec>,
     /// The kernel, or the reason why there is none.
     pub kernel: Result<Kernel, String>,
 }

@@ -10,9 +10,9 @@ use crate::read;
 use assay_sim::{ArraySetup, MemberDrive, MemberSetup};
 use assay_spec::Bytes;
 use assay_spec::array::{self, ArraySpec, MemberTarget};
-use assay_spec::catalog::{self, CONTROLLERS};
+use assay_spec::catalog::{self, Bundled, CONTROLLERS, PROCESSORS};
 use assay_spec::decode::Source;
-use assay_spec::device::{ControllerSpec, DeviceSpec};
+use assay_spec::device::{ControllerSpec, DeviceSpec, ProcessorSpec};
 use assay_spec::diagnostic::closest;
 use assay_spec::record::TargetRecord;
 use std::collections::BTreeSet;
@@ -75,7 +75,8 @@ pub(crate) fn switch_caches_off(setup: &mut ArraySetup) {
 
 /// The texts of the devices and controllers that arrays are made of.
 pub(super) struct Files {
-    /// The texts of a resumed run, which are used first, by key (`sim:NAME`, `controller:NAME`).
+    /// The texts of a resumed run, which are used first, by key (`sim:NAME`, `controller:NAME`,
+    /// `processor:NAME`).
     saved: Option<Vec<(String, String)>>,
     /// The texts that were used, by key.
     used: Vec<(String, String)>,
@@ -159,14 +160,25 @@ impl Files {
 
     fn controller(&mut self, word: &str) -> Planned<ControllerSpec> {
         let name = word.split('#').next().unwrap_or(word).trim();
-        let key = format!("controller:{name}");
+        let text = self.part("controller", CONTROLLERS, name)?;
+        ControllerSpec::parse(Source { file: name, text: &text }).map_err(PlanError::Spec)
+    }
+
+    /// Finds the processor `name`.
+    pub(super) fn processor(&mut self, name: &str) -> Planned<ProcessorSpec> {
+        let text = self.part("processor", PROCESSORS, name)?;
+        ProcessorSpec::parse(Source { file: name, text: &text }).map_err(PlanError::Spec)
+    }
+
+    /// Returns the text of the part `name`, which is a `kind`, and notes that it was used.
+    fn part(&mut self, kind: &str, bundled: &'static [Bundled], name: &str) -> Planned<String> {
+        let key = format!("{kind}:{name}");
         let text = match self.saved(&key) {
             Some(text) => text,
-            None => controller_text(name)?,
+            None => part_text(kind, bundled, name)?,
         };
-        let spec = ControllerSpec::parse(Source { file: name, text: &text });
         self.keep(key, &text);
-        spec.map_err(PlanError::Spec)
+        Ok(text)
     }
 }
 
@@ -194,26 +206,26 @@ impl Cards {
     }
 }
 
-/// Returns the text of the bundled controller `name`, or of the file `name` if that ends in
-/// `.toml`.
-fn controller_text(name: &str) -> Planned<String> {
+/// Returns the text of the bundled part `name`, which is a `kind`, or of the file `name` if that
+/// ends in `.toml`.
+fn part_text(kind: &str, bundled: &'static [Bundled], name: &str) -> Planned<String> {
     if name.ends_with(".toml") {
         return read::text(Path::new(name), read::SPEC_MAX).map_err(|e| {
-            let message = format!("the controller file {name} cannot be read");
+            let message = format!("the {kind} file {name} cannot be read");
             let hint = e.hint("check the path: a relative path starts at the current directory");
             Error::usage("no-such-file", message, hint).caused_by(e.error).into()
         });
     }
-    if let Some(bundled) = catalog::find(CONTROLLERS, name) {
-        return Ok(bundled.text.to_owned());
+    if let Some(found) = catalog::find(bundled, name) {
+        return Ok(found.text.to_owned());
     }
-    let names: Vec<&str> = CONTROLLERS.iter().map(|b| b.name).collect();
+    let names: Vec<&str> = bundled.iter().map(|b| b.name).collect();
     let hint = match closest(name, &names) {
         Some(meant) => format!("did you mean `{meant}`?"),
         None => {
-            format!("name a controller ({}) or a file whose name ends in `.toml`", names.join(", "))
+            format!("name a {kind} ({}) or a file whose name ends in `.toml`", names.join(", "))
         }
     };
-    let message = format!("there is no controller `{name}`");
-    Err(Error::usage("no-such-controller", message, hint).into())
+    let message = format!("there is no {kind} `{name}`");
+    Err(Error::usage("no-such-part", message, hint).into())
 }

@@ -6,27 +6,42 @@ use super::target::{PlanError, PlannedTarget, TargetKind, cell_name};
 use crate::error::Error;
 use crate::linux::setup::LinuxSetup;
 use assay_linux::kernel::{self, Kernel};
+use assay_linux::kernel_build;
 use assay_sim::ArraySetup;
 use assay_spec::array::{ArraySpec, CHUNK, Level, MemberSpec, parse_linux};
+use assay_spec::device::ProcessorSpec;
 use assay_spec::linux::{BlockDevice, LinuxSpec, Settings};
 use assay_spec::record::TargetRecord;
 
-/// Finds the kernel in the cache.
-pub(super) fn kernel() -> Result<Kernel, Error> {
-    kernel::find().map_err(Error::from)
+/// Finds the kernel in the cache. Only one of the current recipe counts its work, which takes time
+/// on a processor.
+///
+/// # Errors
+/// If there is none that can run with these settings.
+pub(super) fn kernel(settings: &Settings) -> Result<Kernel, Error> {
+    let kernel = kernel::find()?;
+    if settings.processor.is_none() || kernel_build::is_current(&kernel.identity) {
+        return Ok(kernel);
+    }
+    let message = format!("the kernel ({}) cannot say what its work costs", kernel.identity);
+    let hint = "build the current one: `assay linux build`";
+    Err(Error::environment("linux-not-built", message, hint))
 }
 
 /// Opens the Linux target written as `linux(…)`. For a resumed run, `saved` contains the texts that
-/// it keeps.
+/// it keeps. `kernel` returns the kernel for the target's settings, or the reason why its cells
+/// have none.
 pub(super) fn open(
     written: &str,
     saved: Option<&str>,
-    kernel: Result<Kernel, String>,
+    kernel: impl FnOnce(&Settings) -> Result<Result<Kernel, String>, Error>,
 ) -> Result<PlannedTarget, PlanError> {
     let spec = parse_linux(written).map_err(PlanError::Spec)?;
     let mut files = Files::new(saved);
     let drives = files.setup(&side_by_side(spec.drives()))?;
     check_elevator(&spec.settings, &drives)?;
+    let processor = processor(&mut files, &spec.settings)?;
+    let kernel = kernel(&spec.settings)?;
     let capacity = match &spec.device {
         BlockDevice::Drive(_) => drives.capacity(),
         BlockDevice::Array(array) => {
@@ -50,7 +65,7 @@ pub(super) fn open(
             virtual_time: true,
             created: false,
         },
-        kind: TargetKind::Linux(Box::new(LinuxSetup { spec, drives, kernel })),
+        kind: TargetKind::Linux(Box::new(LinuxSetup { spec, drives, processor, kernel })),
         may_write: true,
     })
 }
@@ -66,7 +81,7 @@ pub(super) fn name_in_cells(spec: &LinuxSpec) -> String {
 /// # Errors
 /// If there is no such drive or no kernel.
 pub fn open_drives(written: &[String], settings: Settings) -> Result<LinuxSetup, PlanError> {
-    let kernel = Ok(kernel()?);
+    let kernel = Ok(kernel(&settings)?);
     let mut members = Vec::new();
     for text in written {
         let bare = !text.contains([':', '(']);
@@ -74,27 +89,31 @@ pub fn open_drives(written: &[String], settings: Settings) -> Result<LinuxSetup,
         let spec = parse_linux(&format!("linux(raw, {text})")).map_err(PlanError::Spec)?;
         members.extend_from_slice(spec.drives());
     }
-    let drives = Files::new(None).setup(&side_by_side(&members))?;
+    let mut files = Files::new(None);
+    let drives = files.setup(&side_by_side(&members))?;
+    let processor = processor(&mut files, &settings)?;
     check_elevator(&settings, &drives)?;
     // The setup of the device is left to the command, so one drive stands for all.
     let device = BlockDevice::Drive(members.swap_remove(0));
-    Ok(LinuxSetup { spec: LinuxSpec { device, settings }, drives, kernel })
+    Ok(LinuxSetup { spec: LinuxSpec { device, settings }, drives, processor, kernel })
 }
 
-/// Refuses a historical elevator before drives that share a card or the costs of a host: they are
-/// one model, and such an elevator stands before a single drive.
+/// Finds the processor that a target names, if it names one.
+fn processor(files: &mut Files, settings: &Settings) -> Result<Option<ProcessorSpec>, PlanError> {
+    settings.processor.as_ref().map(|name| files.processor(name)).transpose()
+}
+
+/// Refuses a historical elevator before drives that share a card: they are one model, and such an
+/// elevator stands before a single drive.
 fn check_elevator(settings: &Settings, drives: &ArraySetup) -> Result<(), Error> {
-    let shared = !drives.controllers.is_empty() || settings.costs();
     let Some(kind) = settings.historical() else { return Ok(()) };
-    if drives.members.len() == 1 || !shared {
+    if drives.members.len() == 1 || drives.controllers.is_empty() {
         return Ok(());
     }
-    let message = format!(
-        "`scheduler={}` cannot serve several drives that share a card or have costs of the host",
-        kind.name()
-    );
-    let hint = "choose a scheduler of the guest's kernel, use a single drive, or leave out the \
-                card and the costs (`host=`)";
+    let message =
+        format!("`scheduler={}` cannot serve several drives that share a card", kind.name());
+    let hint =
+        "choose a scheduler of the guest's kernel, use a single drive, or leave out the card";
     Err(Error::usage("linux-elevator", message, hint))
 }
 

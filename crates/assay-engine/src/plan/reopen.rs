@@ -26,11 +26,11 @@ pub fn reopen_target(
 ) -> std::result::Result<PlannedTarget, PlanError> {
     let mut target = match &saved.spec {
         Some(text) if saved.kind == "linux" => {
-            let kernel = match saved.identity.iter().any(|(key, _)| key == "kernel") {
-                true => Ok(linux::kernel()?),
-                false => Err("start a new run: this one began without a kernel".to_owned()),
-            };
-            let opened = linux::open(&saved.written, Some(text), kernel)?;
+            let had_kernel = saved.identity.iter().any(|(key, _)| key == "kernel");
+            let opened = linux::open(&saved.written, Some(text), |settings| match had_kernel {
+                true => Ok(Ok(linux::kernel(settings)?)),
+                false => Ok(Err("start a new run: this one began without a kernel".to_owned())),
+            })?;
             same_device(saved, &opened.record)?;
             opened
         }

@@ -5,6 +5,7 @@ use crate::decode::{Decoded, Section, with_hint};
 use crate::diagnostic::{Kind, closest};
 use crate::from_claim;
 use crate::units::{self, Bytes, Nanos, Rate};
+use std::ops::RangeInclusive;
 
 /// Returns `section.key`, or `key` at the top.
 fn dotted(path: &str, key: &str) -> String {
@@ -220,13 +221,32 @@ impl Values {
         path: &str,
         key: &'static str,
     ) -> Decoded<Rate> {
+        self.rate_within(s, path, key, 1..=u64::MAX)
+    }
+
+    /// Takes a rate that must be in a range of bytes a second.
+    pub(super) fn rate_within(
+        &mut self,
+        s: &mut Section<'_>,
+        path: &str,
+        key: &'static str,
+        range: RangeInclusive<u64>,
+    ) -> Decoded<Rate> {
         self.take(s, path, key, |inner| {
             let (text, span) = inner.string_at("value")?;
-            units::rate(&text).ok_or_else(|| {
+            let rate = units::rate(&text).ok_or_else(|| {
                 let message = format!("`{text}` is not a rate");
-                let e = inner.error(Kind::BadUnit, span, message, "a rate such as `300MB/s`");
+                let e = "a rate such as `300MB/s`";
+                let e = inner.error(Kind::BadUnit, span.clone(), message, e);
                 with_hint(e, "write a size above 0, then `/s`; MB is 10^6 bytes, MiB is 2^20")
-            })
+            })?;
+            if !range.contains(&rate.0) {
+                let [least, most] = [range.start(), range.end()].map(|end| Bytes(*end));
+                let expected = format!("{least}/s to {most}/s");
+                let message = format!("`{text}` is out of range");
+                return Err(inner.error(Kind::OutOfRange, span, message, expected));
+            }
+            Ok(rate)
         })
     }
 

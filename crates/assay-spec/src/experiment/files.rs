@@ -151,8 +151,8 @@ pub struct Checkouts {
     pub history: History,
     /// The number of tags. Of a repository the last ones are used, at most as many as it has.
     pub tags: u32,
-    /// The processor time of a checkout. In a guest, where computing takes no time, the work waits
-    /// for it.
+    /// The time of git's own work for a checkout. In a guest, where a program's own work takes no
+    /// time, the workload waits for it.
     pub compute: Nanos,
     /// Whether a log is written and synced beside the checkouts, as on the disk of a running
     /// system.

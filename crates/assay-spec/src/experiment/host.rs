@@ -3,7 +3,7 @@
 use crate::decode::{Decoded, Section, with_hint};
 use crate::diagnostic::{Kind, closest, one_of};
 use crate::name::{bad_name, is_name};
-use crate::units::{Nanos, Rate};
+use crate::units::Nanos;
 use toml::de::DeValue;
 
 /// What the host adds to a modelled drive. Real targets have their own host.
@@ -11,11 +11,6 @@ use toml::de::DeValue;
 pub struct HostSpec {
     /// The time that the host needs between a completion and the next dispatch.
     pub gap: Nanos,
-    /// The rate at which the host copies read data before its next request; `None` if copying takes
-    /// no time.
-    pub copy: Option<Rate>,
-    /// The rate at which the host prepares data to be written; `None` if that takes no time.
-    pub prepare: Option<Rate>,
     /// The number of requests that the host gives the drive at a time; `None`: as many as the drive
     /// holds.
     pub queue_depth: Option<u32>,
@@ -114,7 +109,7 @@ fn decode(s: &mut Section<'_>) -> Decoded<HostSpec> {
     let depth = s.count("queue_depth", 1..65_536, Some(1))?;
     let elevator = elevators(s)?;
     let queue_depth = limited.then_some(depth);
-    Ok(HostSpec { gap, queue_depth, elevator, ..HostSpec::default() })
+    Ok(HostSpec { gap, queue_depth, elevator })
 }
 
 /// Takes the elevators: one word for all drives, or a table with a word for each kind.

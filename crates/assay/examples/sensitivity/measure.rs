@@ -8,10 +8,12 @@ use assay_analysis::metric;
 use assay_engine::plan::{PlanError, Use, open_target, reopen_target};
 use assay_engine::run::{Asked, Observer, Run};
 use assay_spec::calibration::{self, Calibration};
-use assay_spec::catalog::{Bundled, CONTROLLERS, DEVICES, LEDGERS, PRICES, Study, find};
+use assay_spec::catalog::{
+    Bundled, CONTROLLERS, DEVICES, LEDGERS, PRICES, PROCESSORS, Study, find,
+};
 use assay_spec::claims::Ledger;
 use assay_spec::decode::Source;
-use assay_spec::device::{ControllerSpec, DeviceSpec, Fact, Origin};
+use assay_spec::device::{ControllerSpec, DeviceSpec, Fact, Origin, ProcessorSpec};
 use assay_spec::experiment::{Experiment, Scale};
 use assay_spec::record::{
     CellPlan, CellRecord, ExperimentRecord, HostRecord, IntentRecord, PriceListRecord,
@@ -37,25 +39,20 @@ pub struct Baseline {
     pub verdicts: Vec<LedgerVerdicts>,
 }
 
-/// A drive or a card that a study measures, or the machine that it does so with.
+/// A drive, a card or a processor of a study, or what it says of the machine.
 pub struct Part {
     /// As the study names it; [`HOST`] for the machine.
     pub name: String,
-    /// Its values, each in the text that it stands in: the file of a drive or a card, a word of
-    /// targets or of workloads for the machine.
+    /// Its values, each in the text that it stands in: the file of a drive, a card or a
+    /// processor, a word of workloads for the machine.
     pub values: Vec<(String, Fact)>,
 }
 
 /// The name of the machine.
 pub const HOST: &str = "host";
-/// What targets and workloads say of the machine: how these words begin, and end.
-const HOST_WORDS: [(&str, [char; 2]); 5] = [
-    ("host=", [',', ')']),
-    ("copy=", [',', ')']),
-    ("prepare=", [',', ')']),
-    ("compute = \"", ['"', '"']),
-    ("think = \"", ['"', '"']),
-];
+/// What workloads say of the machine: how these words begin, and end.
+const HOST_WORDS: [(&str, [char; 2]); 2] =
+    [("compute = \"", ['"', '"']), ("think = \"", ['"', '"'])];
 
 /// The study differently.
 pub struct Variant {
@@ -124,7 +121,8 @@ impl Baseline {
         Ok(base)
     }
 
-    /// The machine, the cards, and the modelled drives of the targets, members of arrays too.
+    /// The machine, the processors, the cards, and the modelled drives of the targets, members of
+    /// arrays too.
     pub fn parts(&self) -> Vec<Part> {
         let used = |b: &&Bundled| self.targets.iter().any(|t| involves(t, b.text));
         let part = |b: &Bundled, name: String, facts: Vec<Fact>| {
@@ -132,6 +130,10 @@ impl Baseline {
             Part { name, values }
         };
         let source = |b: &'static Bundled| Source { file: b.file, text: b.text };
+        let processors = PROCESSORS.iter().filter(used).filter_map(|b| {
+            let processor = ProcessorSpec::parse(source(b)).ok()?;
+            Some(part(b, processor.name, processor.facts))
+        });
         let cards = CONTROLLERS.iter().filter(used).filter_map(|b| {
             let card = ControllerSpec::parse(source(b)).ok()?;
             Some(part(b, card.name, card.facts))
@@ -141,7 +143,8 @@ impl Baseline {
             Some(part(b, drive.name, drive.facts))
         });
         let host = Part { name: HOST.to_owned(), values: self.host_values() };
-        std::iter::once(host).chain(cards).chain(drives).filter(|p| !p.values.is_empty()).collect()
+        let parts = std::iter::once(host).chain(processors).chain(cards).chain(drives);
+        parts.filter(|p| !p.values.is_empty()).collect()
     }
 
     /// What the experiments say of the machine.

@@ -1,5 +1,5 @@
-//! `assay devices`: lists modelled drives, controllers, and the block devices of this machine, each
-//! with its permitted use; shows one model with the sources of its values.
+//! `assay devices`: lists modelled drives, controllers, processors, and the block devices of this
+//! machine, each with its permitted use; shows one model with the sources of its values.
 
 use super::options::Common;
 use crate::output::plan::Plan;
@@ -7,9 +7,11 @@ use crate::output::{DONE, Failure, Outcome, data, json, one_line};
 use assay_engine::plan::load_model;
 use assay_engine::{read, safety};
 use assay_spec::Bytes;
-use assay_spec::catalog::{self, CONTROLLERS, DEVICES};
+use assay_spec::catalog::{self, CONTROLLERS, DEVICES, PROCESSORS};
 use assay_spec::decode::Source;
-use assay_spec::device::{ControllerSpec, DeviceKind, DeviceSpec, Fact, Origin, RateSpec};
+use assay_spec::device::{
+    ControllerSpec, DeviceKind, DeviceSpec, Fact, Origin, ProcessorSpec, RateSpec,
+};
 use assay_spec::disksim;
 use assay_spec::units::human_size;
 use std::path::{Path, PathBuf};
@@ -17,8 +19,8 @@ use std::path::{Path, PathBuf};
 /// Options of `assay devices`.
 #[derive(Debug, clap::Args)]
 pub struct DevicesOptions {
-    /// A modelled drive, a controller, or a device file (`mine.toml`): show every value with its
-    /// source
+    /// A modelled drive, a controller, a processor, or a device file (`mine.toml`): show every
+    /// value with its source
     name: Option<String>,
     /// Print the device file of a disk that DiskSim has parameters for (`FILE.diskspecs`; the model
     /// and the seek curve that it names must be in the same directory)
@@ -81,6 +83,10 @@ fn list(common: &Common) -> Outcome {
     for bundled in CONTROLLERS {
         controllers.push(ControllerSpec::parse(Source { file: bundled.file, text: bundled.text })?);
     }
+    let mut processors = Vec::new();
+    for bundled in PROCESSORS {
+        processors.push(ProcessorSpec::parse(Source { file: bundled.file, text: bundled.text })?);
+    }
     let real = safety::survey();
     if common.json {
         json(&serde_json::json!({
@@ -89,6 +95,9 @@ fn list(common: &Common) -> Outcome {
             })).collect::<Vec<_>>(),
             "controllers": controllers.iter().map(|c| serde_json::json!({
                 "name": c.name, "title": c.title,
+            })).collect::<Vec<_>>(),
+            "processors": processors.iter().map(|p| serde_json::json!({
+                "name": p.name, "title": p.title,
             })).collect::<Vec<_>>(),
             "block_devices": real.iter().map(|d| serde_json::json!({
                 "name": d.name, "path": d.path, "bytes": d.size, "model": d.model,
@@ -109,6 +118,9 @@ fn list(common: &Common) -> Outcome {
     }
     lines.push("\nControllers, for arrays: `raid5(sim:ssd-m*4, controller=perc-6i)`".to_owned());
     lines.extend(controllers.iter().map(|c| format!("  {:<width$}  {}", c.name, c.title)));
+    let example = "`linux(fs=ext4, sim:wd-raptor, processor=core-2-2660)`";
+    lines.push(format!("\nProcessors, for guests: {example}"));
+    lines.extend(processors.iter().map(|p| format!("  {:<width$}  {}", p.name, p.title)));
     lines.push("\nBlock devices of this machine".to_owned());
     for d in &real {
         let path = d.path.display().to_string();
@@ -132,6 +144,13 @@ fn show(name: &str, common: &Common) -> Outcome {
             "shared by drives: `controller=` lets the card make the array, `@` connects members to \
              it"
                 .to_owned();
+        show_facts((&spec.name, &[], &spec.title), what, &spec.facts, common);
+        return Ok(DONE);
+    }
+    if let Some(bundled) = catalog::find(PROCESSORS, name) {
+        let spec = ProcessorSpec::parse(Source { file: bundled.file, text: bundled.text })?;
+        let what =
+            "the processor of a guest, `processor=`: what its kernel's work costs".to_owned();
         show_facts((&spec.name, &[], &spec.title), what, &spec.facts, common);
         return Ok(DONE);
     }

@@ -33,8 +33,8 @@ const WORDS: &str = include_str!("../../../../docs/words.md");
 /// The explanations of errors that no other table explains: (id, text).
 const TOPICS: &[(&str, &str)] = &[
     (
-        "no-such-controller",
-        "`assay devices` lists the controllers for arrays. A controller file ends in `.toml`.",
+        "no-such-part",
+        "`assay devices` lists controllers and processors. The name of a file ends in `.toml`.",
     ),
     (
         "shared-controller",
@@ -59,7 +59,7 @@ const TOPICS: &[(&str, &str)] = &[
     (
         "linux-elevator",
         "An elevator of 2009 serves one drive. It does not work before several drives that share a \
-         card or the costs of a host (`host=`, `copy=`, `prepare=`).",
+         card.",
     ),
     (
         "files-refused",

@@ -18,7 +18,7 @@ fn run(directory: &Path, experiment: &str) -> Vec<Value> {
 }
 
 /// Runs an experiment; returns the bytes a second of each cell by its name.
-fn measured(directory: &Path, experiment: &str) -> Vec<(String, f64)> {
+pub(super) fn measured(directory: &Path, experiment: &str) -> Vec<(String, f64)> {
     let rate = |cell: &Value| {
         let repeat = &cell["repeats"][0];
         let bytes =
@@ -148,66 +148,6 @@ measure = { requests = 1000 }
         assert!((with - 1.0).abs() < 0.05, "{elevator} on a disk that orders them itself: {with}");
         assert!((flash - 1.0).abs() < 0.05, "{elevator} on flash: {flash}");
     }
-}
-
-#[test]
-fn the_time_to_take_what_was_read_counts_for_each_byte() {
-    if no_guests() {
-        return;
-    }
-    let directory = temporary();
-    let all = measured(
-        directory.path(),
-        r#"
-format = 1
-name = "copy"
-question = "What does it cost to take what was read?"
-scale = "1/2"
-log = false
-targets = [
-    "linux(fs=ext4, sim:ssd-m, memory=256MiB)",
-    "linux(fs=ext4, sim:ssd-m, memory=256MiB, copy=200MB/s)",
-]
-[[workload]]
-name = "seq-rd"
-file = "read"
-size = "64KiB"
-length = "64MiB"
-"#,
-    );
-    let [plain, copied] = all.as_slice() else { panic!("two targets: {all:?}") };
-    // Each byte takes 5 ns more.
-    let expected = 1.0 / (1.0 / plain.1 + 5e-9);
-    let off = copied.1 / expected - 1.0;
-    println!("{:.1} MB/s, copied {:.1}: {off:+.3} of what follows", plain.1 / 1e6, copied.1 / 1e6);
-    assert!(off.abs() < 0.03, "{plain:?} {copied:?}");
-    assert!(plain.0.ends_with("mem-128MiB"), "memory is scaled: {}", plain.0);
-
-    // It counts as well where an elevator has more to choose from.
-    let directory = temporary();
-    let all = measured(
-        directory.path(),
-        r#"
-format = 1
-name = "copy"
-question = "Does a deep queue hide it?"
-log = false
-targets = [
-    "linux(raw, scheduler=cfq, sim:mtron-sata3025)",
-    "linux(raw, scheduler=cfq, sim:mtron-sata3025, copy=470MB/s)",
-]
-[[workload]]
-name = "rnd-rd"
-read_share = 1.0
-size = "512KiB"
-pattern = "random"
-queue_depth = 8
-measure = { requests = 200 }
-"#,
-    );
-    // One after the other: what the drive takes for each byte, and the machine.
-    let both = 1.0 / (1.0 / all[0].1 + 1.0 / 470e6);
-    assert!((all[1].1 / both - 1.0).abs() < 0.02, "{all:?}");
 }
 
 /// A ring lets go of its file late: the array below it must be stopped all the same, and alike each

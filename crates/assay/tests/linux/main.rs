@@ -13,6 +13,7 @@ mod builds;
 mod command;
 mod host;
 mod killed;
+mod processor;
 mod registers;
 mod suites;
 

@@ -34,7 +34,7 @@ pub(super) struct Resource {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ResourceKind {
     Card,
-    Machine,
+    Processor,
     Links,
 }
 
@@ -74,17 +74,9 @@ pub(super) fn resources(run: &Run, cell: &CellRecord) -> Vec<Resource> {
         let (name, kind) = (format!("the card {card}"), ResourceKind::Card);
         all.push(Resource { name, kind, rate, busy, told: told.is_some() });
     }
-    let linux = parse_linux(&target.written).ok().filter(|_| target.kind == "linux");
-    if let Some(copy) = linux.and_then(|l| l.settings.copy) {
-        let rate = copy.0 as f64;
-        let (busy, name) = (Some(bandwidth / rate), "the machine's copying".to_owned());
-        all.push(Resource {
-            name,
-            kind: ResourceKind::Machine,
-            rate: Some(rate),
-            busy,
-            told: false,
-        });
+    if let Some(seconds) = number("processor_busy_s") {
+        let (busy, name) = (Some(seconds * 1e9 / elapsed), "the machine's processor".to_owned());
+        all.push(Resource { name, kind: ResourceKind::Processor, rate: None, busy, told: true });
     }
     let links: Vec<f64> =
         (1..).map_while(|i| number(&format!("member_{i}_link_busy_ns"))).collect();
@@ -180,9 +172,7 @@ fn lift(held: &Resource, knee: &Knee, most: usize) -> String {
                 three_digits(line.min(2.0 * knee.cap.1) * 1e-6)
             )
         }
-        ResourceKind::Machine => "A machine that copies data faster would raise the \
-                                  bandwidth"
-            .into(),
+        ResourceKind::Processor => "A faster processor would raise the bandwidth".into(),
         ResourceKind::Links => "Drives with a faster link would raise the bandwidth".into(),
     }
 }

@@ -93,14 +93,18 @@ fn a_cap_below_all_that_is_declared_is_held_by_what_asks() {
         "{}",
         f.statement
     );
-    // A machine that copies slower than the card is busier than the card.
-    let f = only(&run(&[270.0, 470.0, 469.0, 470.0], ", copy=470MB/s", Some(0.7)));
+    // A processor that is busier than the card.
+    let mut busy = run(&[270.0, 470.0, 469.0, 470.0], "", Some(0.7));
+    for cell in &mut busy.cells {
+        cell.repeats[0].device.push(("processor_busy_s".to_owned(), 0.97));
+    }
+    let f = only(&busy);
     assert!(
-        f.statement.contains("The machine's copying is the limit: busy 100"),
+        f.statement.contains("The machine's processor is the limit: busy 97"),
         "{}",
         f.statement
     );
-    assert!(f.statement.contains("A machine that copies data faster"), "{}", f.statement);
+    assert!(f.statement.contains("A faster processor would raise"), "{}", f.statement);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use super::{MS, PAGE, scattered};
 use crate::drive::{Accept, Counters, Drive, Inspect, PowerCut, Prefetch};
 use crate::host::Host;
 use assay_spec::experiment::{ElevatorKind, HostSpec};
-use assay_spec::{Bytes, Completion, Nanos, Op, Rate, Request};
+use assay_spec::{Bytes, Completion, Nanos, Op, Request};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -100,25 +100,6 @@ fn run<D: Drive>(
 
 fn spec(depth: Option<u32>) -> HostSpec {
     HostSpec { gap: Nanos::from_micros(20), queue_depth: depth, ..HostSpec::default() }
-}
-
-/// The processor prepares 4 KiB in 10 us: writes are dispatched 10 us apart, however many wait. A
-/// read after a write waits for the processor, too; reads need no preparation.
-#[test]
-fn what_is_written_is_made_ready_one_after_the_other() {
-    let mut disk = Disk::new(8);
-    let rate = Some(Rate(409_600_000));
-    let spec = HostSpec { prepare: rate, ..HostSpec::default() };
-    let mut host = Host::new(&mut disk, spec, ElevatorKind::Noop);
-    let ops = [Op::Write, Op::Write, Op::Write, Op::Read, Op::Read];
-    for (tag, op) in (0..).zip(ops) {
-        let offset = PAGE * (10 * u64::from(tag));
-        host.submit(Nanos::ZERO, Request { tag, op, offset, length: PAGE, fua: false });
-    }
-    assert_eq!(host.next_event(), Some(Nanos::from_micros(10)));
-    host.advance(Nanos::from_micros(100), &mut Vec::new());
-    let at: Vec<Nanos> = disk.log.iter().map(|(at, _)| *at).collect();
-    assert_eq!(at, [0, 10, 20, 30, 30].map(Nanos::from_micros));
 }
 
 #[test]

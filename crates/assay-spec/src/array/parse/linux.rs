@@ -6,10 +6,10 @@ use crate::diagnostic::{Diagnostic, Kind, closest, one_of};
 use crate::experiment::host::ElevatorKind;
 use crate::experiment::scale::Scale;
 use crate::linux::{BlockDevice, FILESYSTEMS, LinuxSpec, SCHEDULERS, Settings, is_linux};
-use crate::units::{self, Bytes, SIZE_EXPECTED, TIME_EXPECTED};
+use crate::units::{Bytes, SIZE_EXPECTED};
 use std::ops::{Range, RangeInclusive};
 
-const OPTIONS: [&str; 13] = [
+const OPTIONS: [&str; 11] = [
     "fs",
     "scheduler",
     "readahead",
@@ -17,13 +17,14 @@ const OPTIONS: [&str; 13] = [
     "partition",
     "name",
     "queue_depth",
-    "host",
-    "copy",
-    "prepare",
+    "processor",
     "discard",
     "mkfs",
     "mount",
 ];
+
+/// Options that `processor=` has replaced.
+const REPLACED: [&str; 3] = ["host", "copy", "prepare"];
 
 /// Parses a Linux target.
 ///
@@ -169,6 +170,9 @@ impl OptionReader<'_, '_> {
         let (key, span) = (parser.text(&key_span), parser.trimmed(part.start + at + 1..part.end));
         let Some(known) = OPTIONS.iter().find(|name| **name == key) else {
             let hint = match closest(key, &OPTIONS) {
+                _ if REPLACED.contains(&key) => {
+                    "name the machine's processor instead, e.g. `processor=core-2-2660`".to_owned()
+                }
                 Some(meant) => format!("did you mean `{meant}`?"),
                 None => "docs/spec.md lists what a Linux target takes".to_owned(),
             };
@@ -179,7 +183,6 @@ impl OptionReader<'_, '_> {
             return Err(parser.twice(&key_span, &format!("`{known}`")));
         }
         self.seen.push((known, span.clone()));
-        let text = parser.text(&span);
         match *known {
             "fs" => {
                 self.settings.filesystem = Some(self.one(&span, &FILESYSTEMS, "file system")?)
@@ -195,19 +198,7 @@ impl OptionReader<'_, '_> {
             "queue_depth" => {
                 self.settings.queue_depth = Some(parser.number(&span, 1..129, "requests")?)
             }
-            "host" => self.settings.gap = quantity(parser.source, key, text, span, TIME_EXPECTED)?,
-            "copy" | "prepare" => {
-                let rate = units::rate(text).ok_or_else(|| {
-                    let message = format!("`{text}` is not a rate");
-                    let hint = "write the rate at which the machine copies data";
-                    let expected = "bytes a second, e.g. `400MB/s`";
-                    parser.error(Kind::BadUnit, &span, message, expected, hint)
-                })?;
-                match key {
-                    "copy" => self.settings.copy = Some(rate),
-                    _ => self.settings.prepare = Some(rate),
-                }
-            }
+            "processor" => self.settings.processor = Some(self.words(&span)?),
             "discard" => {
                 self.settings.discard = self.one(&span, &["no", "yes"], "answer")? == "yes";
             }

@@ -85,9 +85,10 @@ struct MachineOptions {
     /// anticipatory, cfq
     #[arg(long, default_value = "none", value_name = "NAME")]
     scheduler: String,
-    /// The machine's time between a completion and the next request
-    #[arg(long, default_value = "0us", value_name = "TIME")]
-    host: String,
+    /// The machine's processor: a bundled one (`assay devices`) or a file whose name ends in
+    /// `.toml`; the kernel's work takes time on it [default: it takes none]
+    #[arg(long, value_name = "NAME")]
+    processor: Option<String>,
     /// Let flash drives accept discards
     #[arg(long)]
     discard: bool,
@@ -123,8 +124,7 @@ pub fn main(options: LinuxRunOptions) -> Outcome {
         return Err(e.into());
     }
     let log = LogWriter::create(directory.log()?, "drives.parquet")?;
-    let lived = live(&options, &setup, limits, log);
-    let guest = match lived {
+    let guest = match live(&options, &setup, limits, log) {
         Ok(guest) => guest,
         Err(e) => {
             directory.abandon();
@@ -138,6 +138,7 @@ pub fn main(options: LinuxRunOptions) -> Outcome {
         "schema": 1,
         "command": options.command,
         "drives": options.drive,
+        "processor": setup.processor.as_ref().map(|processor| &processor.name),
         "kernel": setup.kernel.as_ref().ok().map(|kernel| &kernel.identity),
         "started": started,
         "status": code,
@@ -155,11 +156,11 @@ pub fn main(options: LinuxRunOptions) -> Outcome {
     recorded?;
     directory.check_path()?;
     if !options.quiet {
-        let wall = wall.as_secs_f64();
-        let directory = directory.path().display();
         talk(&format!(
-            "the guest ran for {age} of virtual time, {wall:.2} s of real time; logs and counters \
-             of the drives: {directory}"
+            "the guest ran for {age} of virtual time, {:.2} s of real time; logs and counters of \
+             the drives: {}",
+            wall.as_secs_f64(),
+            directory.path().display()
         ));
     }
     Ok(code)
@@ -215,7 +216,6 @@ fn settings(options: &LinuxRunOptions) -> Result<Settings, Failure> {
         let text = format!("`--memory {memory}` is out of range");
         return Err(Failure::usage(text, "write a size from 64MiB to 64GiB, e.g. `--memory 2GiB`"));
     }
-    let gap = time("--host", &options.machine.host)?;
     if options.image.len() > options.drive.len() {
         let text =
             format!("{} images are given for {} drives", options.image.len(), options.drive.len());
@@ -224,7 +224,9 @@ fn settings(options: &LinuxRunOptions) -> Result<Settings, Failure> {
             "give one `--drive` for each `--image`, in the same order",
         ));
     }
-    Ok(Settings { scheduler, memory, gap, discard: options.machine.discard, ..Settings::default() })
+    let MachineOptions { processor, discard, .. } = &options.machine;
+    let (processor, discard) = (processor.clone(), *discard);
+    Ok(Settings { scheduler, memory, processor, discard, ..Settings::default() })
 }
 
 fn time(option: &str, text: &str) -> Result<Nanos, Failure> {
