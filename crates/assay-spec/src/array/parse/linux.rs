@@ -313,3 +313,19 @@ const PAGE: Bytes = Bytes(4096);
 const READAHEAD: Sizes = Bytes::ZERO..=Bytes(1 << 30);
 const PARTITIONS: Sizes = Bytes(16 << 20)..=Bytes(1 << 50);
 const MEMORIES: Sizes = Bytes(64 << 20)..=Bytes(64 << 30);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_processor_replaced_is_refused_with_its_name() {
+        for key in REPLACED {
+            let e = parse_linux(&format!("linux(fs=ext4, sim:ssd-m, {key}=1us)")).unwrap_err();
+            assert!(e.message.contains(&format!("no option `{key}`")), "{}", e.message);
+            assert!(e.hint.contains("processor="), "{key}: {}", e.hint);
+        }
+        let spec = parse_linux("linux(fs=ext4, sim:ssd-m, processor=core-2-2660)").unwrap();
+        assert_eq!(spec.settings.processor.as_deref(), Some("core-2-2660"));
+    }
+}
