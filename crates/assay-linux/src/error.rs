@@ -107,6 +107,11 @@ pub const EXPLANATIONS: &[(&str, &str)] = &[
         "The guest computed while its clock stood still, because a program's own work takes none. \
          A loop that polls the clock, or spins, never ends.",
     ),
+    (
+        "linux-setting",
+        "`sysctl=` named a setting that the guest's kernel does not have, or a value that it does \
+         not accept. The guest's kernel has fewer parts than yours, and so fewer settings.",
+    ),
     ("linux-source", "The kernel's source differs from the one that the recipe changes."),
     ("linux-stopped", "You stopped the guest, or the build of its kernel, with Ctrl-C."),
     (

@@ -7,7 +7,8 @@
 //! ground = member | "md-" array | "raid-z(" member { "," member } ")"    (as in `array.rs`)
 //! option = "fs=" name | "scheduler=" name | "readahead=" size | "memory=" size
 //!        | "partition=" size | "name=" word | "queue_depth=" count | "processor=" name
-//!        | "discard=" ( "no" | "yes" ) | "mkfs=" words | "mount=" words
+//!        | "max_request=" size | "discard=" ( "no" | "yes" )
+//!        | "mkfs=" words | "mount=" words | "sysctl=" words
 //! ```
 //!
 //! An array with `md-` before it is made by the kernel. Without `md-`, a card makes it and the
@@ -58,6 +59,8 @@ pub struct Settings {
     pub name: Option<String>,
     /// The number of requests that a drive has at a time; `None`: as many as it holds.
     pub queue_depth: Option<u32>,
+    /// The size of the largest request that the kernel sends; `None` for its own default.
+    pub max_request: Option<Bytes>,
     /// The processor: the name of a bundled one, or a file whose name ends in `.toml`. `None` if
     /// the kernel's work takes no time.
     pub processor: Option<String>,
@@ -67,6 +70,8 @@ pub struct Settings {
     pub mkfs: String,
     /// The options of `mount -o`.
     pub mount: String,
+    /// Settings of the kernel, as `sysctl` takes them: `NAME=VALUE`, separated by spaces.
+    pub sysctl: String,
 }
 
 impl Default for Settings {
@@ -79,10 +84,12 @@ impl Default for Settings {
             partition: None,
             name: None,
             queue_depth: None,
+            max_request: None,
             processor: None,
             discard: false,
             mkfs: String::new(),
             mount: String::new(),
+            sysctl: String::new(),
         }
     }
 }
@@ -136,9 +143,11 @@ impl LinuxSpec {
             ((set.memory != MEMORY).then(|| set.memory.to_string()), "mem"),
             (set.partition.map(|size| size.to_string()), "part"),
             (set.queue_depth.map(|depth| depth.to_string()), "qd"),
+            (set.max_request.map(|size| size.to_string()), "max"),
             (set.processor.as_deref().map(words), "on"),
             ((!set.mkfs.is_empty()).then(|| words(&set.mkfs)), "mkfs"),
             ((!set.mount.is_empty()).then(|| words(&set.mount)), "mount"),
+            ((!set.sysctl.is_empty()).then(|| words(&set.sysctl)), "sysctl"),
         ];
         for (value, key) in said {
             if let Some(value) = value {

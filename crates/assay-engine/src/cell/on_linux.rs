@@ -21,8 +21,9 @@ use std::time::Duration;
 
 /// The most time that a guest may take on its own clock: a month.
 const LIFE: Nanos = Nanos::from_secs(31 * 24 * 3600);
-/// The most wall-clock time that a guest may compute without its clock moving.
-const SILENCE: Duration = Duration::from_secs(120);
+/// The most wall-clock time that a guest may compute without its clock moving. `git` packs a
+/// history of some gigabytes in minutes, and asks for neither the time nor a drive meanwhile.
+const SILENCE: Duration = Duration::from_secs(30 * 60);
 
 /// Boots Linux on the drives of `setup` and runs the repeat in it.
 pub(super) fn run_linux(
@@ -145,13 +146,18 @@ fn storage_setup(setup: &LinuxSetup) -> guest::StorageSetup {
             missing: array.failed,
         }),
     };
-    let split = |words: &str| words.split_whitespace().map(str::to_owned).collect();
+    let split =
+        |words: &str| -> Vec<String> { words.split_whitespace().map(str::to_owned).collect() };
+    let setting =
+        |word: &str| word.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()));
     guest::StorageSetup {
         rotational: rotational(setup),
         // A historical elevator is modelled between kernel and drive, and must get the requests in
         // the order in which they come.
         scheduler: settings.historical().is_none().then(|| settings.scheduler.to_owned()),
         readahead_kib: settings.readahead.map(|size| size.0 >> 10),
+        max_request_kib: settings.max_request.map(|size| size.0 >> 10),
+        sysctl: split(&settings.sysctl).iter().filter_map(|word| setting(word)).collect(),
         array,
         filesystem: settings.filesystem.map(|kind| FilesystemSetup {
             kind: kind.to_owned(),

@@ -73,6 +73,11 @@ pub struct StorageSetup {
     pub scheduler: Option<String>,
     /// The read-ahead of the job's device, in KiB. `None` is the kernel's default.
     pub readahead_kib: Option<u64>,
+    /// The size of the largest request that the kernel sends to a drive, in KiB. `None` is the
+    /// kernel's default.
+    pub max_request_kib: Option<u64>,
+    /// Settings of the kernel: their names in `/proc/sys`, with `.` for `/`, and their values.
+    pub sysctl: Vec<(String, String)>,
     /// The array of the drives. Without one, the job uses the first drive.
     pub array: Option<MdSetup>,
     /// The file system on the array or drive.

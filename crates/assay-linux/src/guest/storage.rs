@@ -49,8 +49,11 @@ pub(super) fn drive_name(index: usize) -> String {
     }
 }
 
-/// Sets up the drives, makes the array and the file system, and mounts it.
+/// Sets up the kernel and the drives, makes the array and the file system, and mounts it.
 pub(super) fn prepare(storage: &StorageSetup) -> Result<Place> {
+    for (name, value) in &storage.sysctl {
+        set(name, value)?;
+    }
     for (index, rotational) in storage.rotational.iter().enumerate() {
         let queue = format!("/sys/block/{}/queue", drive_name(index));
         let scheduler = storage.scheduler.as_deref().unwrap_or("none");
@@ -59,6 +62,9 @@ pub(super) fn prepare(storage: &StorageSetup) -> Result<Place> {
         // Schedulers sort waiting requests; a drive with queue depth 1 would leave them two.
         if scheduler != "none" {
             write(&format!("{queue}/nr_requests"), "128")?;
+        }
+        if let Some(kib) = storage.max_request_kib {
+            write(&format!("{queue}/max_sectors_kb"), &kib.to_string())?;
         }
     }
     let device = match &storage.array {
@@ -80,6 +86,16 @@ pub(super) fn prepare(storage: &StorageSetup) -> Result<Place> {
         }
     };
     Ok(Place { device, directory, filesystem: storage.filesystem.clone() })
+}
+
+/// Gives a setting of the kernel a value.
+fn set(name: &str, value: &str) -> Result<()> {
+    let file = Path::new("/proc/sys").join(name.replace('.', "/"));
+    fs::write(file, value).map_err(|e| {
+        let message = format!("the guest's kernel refuses {value:?} for its setting `{name}`");
+        let hint = "`assay linux run --drive sim:ssd-m -- sysctl -a` shows its settings";
+        Error::new("linux-setting", message, hint).caused_by(e)
+    })
 }
 
 /// Makes the array of all drives, and returns its device.

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 
 /// Runs an experiment; returns its cells.
-fn run(directory: &Path, experiment: &str) -> Vec<Value> {
+pub(super) fn run(directory: &Path, experiment: &str) -> Vec<Value> {
     fs::write(directory.join("experiment.toml"), experiment).unwrap();
     let ran = assay(directory, &["run", "experiment.toml", "--out", "run", "--quiet"]);
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));

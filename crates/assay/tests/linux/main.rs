@@ -12,6 +12,7 @@ mod builds;
 #[path = "../command/mod.rs"]
 mod command;
 mod host;
+mod kernel_settings;
 mod killed;
 mod processor;
 mod registers;

@@ -9,7 +9,7 @@ use crate::linux::{BlockDevice, FILESYSTEMS, LinuxSpec, SCHEDULERS, Settings, is
 use crate::units::{Bytes, SIZE_EXPECTED};
 use std::ops::{Range, RangeInclusive};
 
-const OPTIONS: [&str; 11] = [
+const OPTIONS: [&str; 13] = [
     "fs",
     "scheduler",
     "readahead",
@@ -17,10 +17,12 @@ const OPTIONS: [&str; 11] = [
     "partition",
     "name",
     "queue_depth",
+    "max_request",
     "processor",
     "discard",
     "mkfs",
     "mount",
+    "sysctl",
 ];
 
 /// Options that `processor=` has replaced.
@@ -198,12 +200,14 @@ impl OptionReader<'_, '_> {
             "queue_depth" => {
                 self.settings.queue_depth = Some(parser.number(&span, 1..129, "requests")?)
             }
+            "max_request" => self.settings.max_request = Some(self.size(key, &span, REQUESTS)?),
             "processor" => self.settings.processor = Some(self.words(&span)?),
             "discard" => {
                 self.settings.discard = self.one(&span, &["no", "yes"], "answer")? == "yes";
             }
             "mkfs" => self.settings.mkfs = self.words(&span)?,
-            _ => self.settings.mount = self.words(&span)?,
+            "mount" => self.settings.mount = self.words(&span)?,
+            _ => self.settings.sysctl = self.kernel_settings(&span)?,
         }
         Ok(())
     }
@@ -236,6 +240,24 @@ impl OptionReader<'_, '_> {
         let expected = format!("whole pages of 4KiB, {} to {}", range.start(), range.end());
         let hint = "memory is what the page cache lives in; read-ahead is a part of it";
         Err(self.parser.error(Kind::OutOfRange, span, message, expected, hint))
+    }
+
+    /// Parses settings of the kernel: words such as `vm.dirty_ratio=10`.
+    fn kernel_settings(&self, span: &Range<usize>) -> Decoded<String> {
+        let text = self.words(span)?;
+        let fine = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
+        let is_name =
+            |name: &str| name.split('.').all(|part| !part.is_empty() && part.chars().all(fine));
+        let is_setting = |word: &str| {
+            word.split_once('=').is_some_and(|(name, value)| is_name(name) && !value.is_empty())
+        };
+        if let Some(word) = text.split_whitespace().find(|word| !is_setting(word)) {
+            let message = format!("`{word}` is not a setting `NAME=VALUE` of the kernel");
+            let expected = "names in /proc/sys with `.` for `/`, each with its value";
+            let hint = "e.g. `sysctl=\"vm.dirty_background_ratio=5 vm.dirty_ratio=10\"`";
+            return Err(self.parser.error(Kind::Syntax, span, message, expected, hint));
+        }
+        Ok(text)
     }
 
     /// Parses the name of a target: parts separated by `/`, as ledgers have them.
@@ -311,6 +333,8 @@ impl OptionReader<'_, '_> {
 type Sizes = RangeInclusive<Bytes>;
 const PAGE: Bytes = Bytes(4096);
 const READAHEAD: Sizes = Bytes::ZERO..=Bytes(1 << 30);
+/// From a page to the kernel's own default.
+const REQUESTS: Sizes = PAGE..=Bytes(1280 << 10);
 const PARTITIONS: Sizes = Bytes(16 << 20)..=Bytes(1 << 50);
 const MEMORIES: Sizes = Bytes(64 << 20)..=Bytes(64 << 30);
 
@@ -327,5 +351,28 @@ mod tests {
         }
         let spec = parse_linux("linux(fs=ext4, sim:ssd-m, processor=core-2-2660)").unwrap();
         assert_eq!(spec.settings.processor.as_deref(), Some("core-2-2660"));
+    }
+
+    #[test]
+    fn settings_of_the_kernel_have_a_name_and_a_value() {
+        let target = |sysctl: &str| parse_linux(&format!("linux(raw, sim:ssd-m, sysctl={sysctl})"));
+        for sysctl in ["vm.dirty_ratio=10", "\"vm.dirty_ratio=10 kernel.sched-x=a/b\"", ""] {
+            let spec = target(sysctl).unwrap();
+            assert_eq!(spec.settings.sysctl, sysctl.trim_matches('"'));
+        }
+        for sysctl in ["vm.dirty_ratio", "vm.dirty_ratio=", "=1", "vm..x=1", "../x=1", "a/b=1"] {
+            let e = target(sysctl).unwrap_err();
+            assert!(e.message.contains("is not a setting `NAME=VALUE`"), "{sysctl}: {}", e.message);
+        }
+    }
+
+    #[test]
+    fn a_request_is_a_page_at_least_and_no_larger_than_the_kernel_makes_it() {
+        let target =
+            |size: &str| parse_linux(&format!("linux(raw, sim:ssd-m, max_request={size})"));
+        assert_eq!(target("512KiB").unwrap().settings.max_request, Some(Bytes(512 << 10)));
+        for size in ["0B", "512B", "6KiB", "2MiB"] {
+            assert!(target(size).is_err(), "{size}");
+        }
     }
 }
