@@ -18,6 +18,11 @@ own_page() { log; page 0 p.html; page 0 p.html; }
 row D9.5 "a page of assay's is replaced" own_page
 forced() { log; echo mine >p; ends 0 "$assay" trace show "$log" --quiet --html p --force; grep -q html p; }
 row D9.6 "--force replaces a regular file" forced
+forced_input() { log; victim "$log"; ends 2 "$assay" trace show "$log" --quiet --html "$log" --force; says "made from"; }
+forced_record() { printf '8,0 1 1 0.0 1 Q R 0 + 8 [x]\n8,0 1 2 0.1 1 C R 0 + 8 [0]\n' >t; "$assay" trace import t --quiet --out tr; victim tr/trace.json
+  ends 2 "$assay" trace show tr --quiet --html tr/trace.json --force; ends 2 "$assay" trace show tr --plan --html tr/trace.json; says "made from"; }
+row D9.30 "--force does not replace the record of a trace" forced_record
+row D9.29 "--force does not replace the log that the page is made from" forced_input
 forced_link() { log; echo mine >v; ln -s v p; victim v p; ends 3 "$assay" trace show "$log" --quiet --html p --force; }
 row D9.7 "--force does not follow a symlink" forced_link
 svg() { echo mine >p.svg; victim p.svg; ends 3 "$assay" explain --timeline sim:ssd-m --requests 5 --out p.svg; }
@@ -92,3 +97,11 @@ row D9.24 "resume where cells.json is a symlink" resume_link
 import_twice() { printf '8,0 1 1 0.0 1 Q R 0 + 8 [x]\n8,0 1 2 0.1 1 C R 0 + 8 [0]\n' >t; "$assay" trace import t --quiet --out out
   victim out/trace.json out/log/*; ends "2|3" "$assay" trace import t --quiet --out out; }
 row D10.8 "trace import into a trace" import_twice
+
+unwritable() { ends 3 sh -c 'exec "$@" 1</dev/null' - "$assay" "$@"; says output-not-written; }
+row O6.1 "a standard output that is open for reading only" unwritable devices
+row O6.2 "the same, as JSON" unwritable explain p99 --json
+row O6.3 "the same, with help" unwritable --help
+at_once() { local n=0 code=0 all=; for n in 1 2 3 4; do "$assay" run read.toml --quiet --only sim:ssd-m >/dev/null 2>err$n & all="$all $!"; done
+  for n in $all; do wait $n || code=$?; done; [ $code = 0 ] && [ "$(ls runs | wc -l)" = 4 ] || fail "exit status $code: $(cat err?; ls runs)"; }
+row O7 "four runs without --out at once" at_once

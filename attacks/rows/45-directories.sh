@@ -34,6 +34,19 @@ row N4 "a directory that a killed run left, with a symlink for its tree" left_li
 left_goes() { dead; again; [ ! -e "$left" ] || fail "$left is there"; [ -z "$(ls d)" ]; }
 row N5 "what a killed run of files left goes with the next one" left_goes
 
+# `timeout` signals a program and then its group. More than half a second later, the second signal ends assay at once.
+two_signals() { rewrite; busy 'd/assay-*/data/file' "$assay" run f.toml --quiet --out out --on ./d; kill -CONT $pid; kill -s "$1" $pid
+  sleep 0.02; kill -s "$1" $pid 2>/dev/null || true; local code=0; wait $pid || code=$?
+  [ $code = 130 ] && [ -z "$(ls -A d)" ] || fail "exit status $code: $(cat err; ls d)"; }
+for signal in INT TERM; do
+  row N20 "SIG$signal twice at once: assay removes what it made" two_signals $signal
+done
+late_signal() { need strace; rewrite; strace -f -o /dev/null -e trace=unlinkat -e inject=unlinkat:delay_enter=3s "$assay" run f.toml --quiet --out out --on ./d 2>err </dev/null & run=$!
+  undo "pkill -9 -P $run"; for _ in $(seq 500); do compgen -G 'd/assay-*/data/file' >/dev/null && break; sleep 0.02; done; pid=$(pgrep -P $run)
+  kill -s "$1" $pid; sleep 0.8; kill -s "$1" $pid; run_ends "$2"; grep -q "ended before it had cleaned up" err || fail "$(cat err)"; }
+row N21 "a second SIGINT after 0.8 s, while assay removes what it made" late_signal INT 130
+row N21 "a second SIGTERM after 0.8 s, while assay removes what it made" late_signal TERM 143
+
 others() { walk; busy 'd/assay-*/data/tree/d01' "$assay" run f.toml --quiet --out out --on ./d; left=$(echo d/assay-*)
   mkdir -p "$(dirname "$left/$1")"; echo mine >"$left/$1"; victim "$left/$1"; end 0; }
 for name in notes data/notes data/photos/one data/tree/photos/one; do
@@ -136,8 +149,13 @@ left_log() { stale_log; shorten; ends 0 "$assay" resume out --quiet; }
 row R7 "resume where a killed run left a log" left_log
 named_log() { stale_log; echo mine >out/log/long.v.f.1.parquet; victim out/log/long.v.f.1.parquet; shorten; ends 3 "$assay" resume out --quiet; says long.v.f; }
 row R8 "resume where the user has a file of the name of a log" named_log
-sub_out() { two; mv "out/$1" aside; ln -s ../v "out/$1"; end "0|3"; }
+gone() { grep -q "error.run-moved.: the directory .*out/$1 was replaced or moved" err || fail "$(cat err)"; }
+sub_out() { two; mv "out/$1" aside; ln -s ../v "out/$1"; end 3; gone "$1"; }
+sub_away() { two; mv "out/$1" aside; end 3; gone "$1"; grep -q "look in $(realpath aside)" err || fail "$(cat err)"; }
+sub_removed() { two; rm -r "out/$1"; end 3; grep -q "error.*out/$1\|log-not-written\|series-not-written" err || fail "$(cat err)"; ! grep -q deleted err || fail "$(cat err)"; }
 for sub in log series; do
+  row R11 "$sub of a run directory is removed while a run works in it" sub_removed $sub
+  row R10 "$sub of a run directory is moved away while a run works in it" sub_away $sub
   row R2 "$sub in a run directory becomes a symlink while a run works in it" sub_out $sub
   resume_sub() { begin ./f --size 8MiB; rm -rf "out/$1"; mkdir v; "$assay" run read.toml --quiet --out first --only sim:ssd-m >/dev/null; for n in $(cd first; ls log/* series/*); do n=${n#*/}; echo mine >v/$n; victim v/$n; done
     ln -s ../v "out/$1"; victim v; shorten; ends "2|3" "$assay" resume out --quiet; }

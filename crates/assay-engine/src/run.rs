@@ -7,6 +7,7 @@
 
 mod apart;
 pub(crate) mod directory;
+mod made;
 mod measure;
 mod needs;
 mod order;

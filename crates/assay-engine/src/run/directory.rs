@@ -3,6 +3,7 @@
 //! *Invariant.* The path is looked up once. Even if another directory gets this name later, or that
 //! of a subdirectory, the run writes into the directory that it locked.
 
+use super::made::{make, not_made, unmake};
 use super::text::{json, not_written, write};
 use crate::error::{Error, Result};
 use assay_fs::{Directory, Draft, EntryKind, Node, Replace, is_draft};
@@ -13,7 +14,7 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::MetadataExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -187,7 +188,7 @@ impl RunDirectory {
             own.zip(found).is_some_and(|(own, found)| own.is(&found))
         };
         if leads_here(&self.path) {
-            return Ok(());
+            return self.check_subdirectories();
         }
         let message = format!("the results are no longer in {}", self.path.display());
         let now = std::fs::read_link(self.place()).ok().filter(|now| leads_here(now));
@@ -200,6 +201,26 @@ impl RunDirectory {
                 .to_owned(),
         };
         Err(Error::environment("run-moved", message, hint))
+    }
+
+    /// Checks that the directories of logs and series are still in the directory.
+    fn check_subdirectories(&self) -> Result<()> {
+        for (name, held) in SUBS.into_iter().zip([&self.log, &self.series]) {
+            let Some(held) = held else { continue };
+            let found = self.whole.below(name).and_then(|found| found.id()).ok();
+            if held.id().ok().zip(found).is_some_and(|(held, found)| held.is(&found)) {
+                continue;
+            }
+            let place = self.path.join(name);
+            let message = format!("the directory {} was replaced or moved", place.display());
+            let now = std::fs::read_link(held.path()).ok().filter(|now| now.is_dir());
+            let hint = match now {
+                Some(now) => format!("look in {}: the files were written there", now.display()),
+                None => "measure again, and leave the run directory alone meanwhile".to_owned(),
+            };
+            return Err(Error::environment("run-moved", message, hint));
+        }
+        Ok(())
     }
 
     /// Returns the directory for request logs.
@@ -359,42 +380,4 @@ impl RunDirectory {
         let hint = "make an empty directory of this name: its files are not needed to continue";
         Error::environment("out-not-writable", message, hint)
     }
-}
-
-/// Opens the directory `path`, making the missing parts of the path, which are recorded in `made`.
-fn make(path: &Path, made: &mut Vec<(Directory, OsString)>) -> io::Result<Directory> {
-    // A path may be too long although each part of it can be made.
-    if let Err(e) = path.symlink_metadata()
-        && e.kind() == ErrorKind::InvalidFilename
-    {
-        return Err(e);
-    }
-    let there = path.ancestors().find(|p| p.as_os_str().is_empty() || p.exists());
-    let there = there.unwrap_or(Path::new(""));
-    let mut directory = Directory::open_for_new(there)?;
-    for part in path.strip_prefix(there).unwrap_or(path).components() {
-        let Component::Normal(name) = part else {
-            let part = part.as_os_str().display();
-            let what = format!("`{part}` comes after a directory that does not exist");
-            return Err(io::Error::new(ErrorKind::InvalidInput, what));
-        };
-        let next = directory.make(name, 0o777)?;
-        made.push((directory, name.to_owned()));
-        directory = next;
-    }
-    Ok(directory)
-}
-
-/// Removes directories that were made, as far as they are empty.
-fn unmake(made: &[(Directory, OsString)]) {
-    for (parent, name) in made.iter().rev() {
-        let id = parent.below(name).and_then(|directory| directory.id());
-        let _ = id.and_then(|id| assay_fs::remove(parent, name, id));
-    }
-}
-
-fn not_made(path: &Path, cause: io::Error) -> Error {
-    let message = format!("the run directory {} cannot be created", path.display());
-    Error::environment("out-not-writable", message, "choose another place with `--out DIR`")
-        .caused_by(cause)
 }

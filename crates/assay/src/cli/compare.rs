@@ -85,13 +85,14 @@ fn compare_targets(options: CompareOptions) -> Outcome {
     }
     let targets = run::Targets { everywhere: options.subjects, ..run::Targets::default() };
     let common = &options.common;
-    let (mut run, directory) =
+    let (mut run, place) =
         run::prepare(subject, targets, options.running, &options.pricing, common)?;
     if common.plan {
+        let directory = place.path();
         RunDirectory::check(&directory)?;
         return Plan::of_run(&run, &directory).show(common);
     }
-    let directory = run::measure(&mut run, &directory, common)?;
+    let directory = run::measure(&mut run, &place, common)?;
     let reference = run.targets[0].record.name.clone();
     let saved = saved::read_at(&directory.place(), directory.path())?;
     let comparison = compare::table(&saved, &reference);

@@ -96,9 +96,9 @@ const TOPICS: &[(&str, &str)] = &[
     ),
     (
         "run-moved",
-        "While assay worked, the run directory was renamed or removed, its file system was \
-         unmounted, or another one was mounted over it. The results are in the original directory, \
-         not where `--out` says.",
+        "While assay worked, the run directory, or `log` or `series` in it, was moved or removed, \
+         or its file system was unmounted or covered by another. The results are in the original \
+         directory, not where `--out` says.",
     ),
     ("run-exists", "A run never overwrites another. Resume that run, or choose another directory."),
     (

@@ -67,6 +67,7 @@ enum Verb {
 /// verb fails.
 pub fn run() -> Outcome {
     signals::take_limits_as_errors();
+    crate::output::check_writable()?;
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(e) => return refused(&e),

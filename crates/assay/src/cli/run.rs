@@ -86,13 +86,14 @@ pub fn main(options: RunOptions) -> Outcome {
     };
     let asked = Targets { own, everywhere };
     let common = &options.common;
-    let (mut run, directory) =
+    let (mut run, place) =
         prepare(subject, asked, options.running, &options.pricing, &options.common)?;
     if common.plan {
+        let directory = place.path();
         RunDirectory::check(&directory)?;
         return Plan::of_run(&run, &directory).show(common);
     }
-    let directory = measure(&mut run, &directory, common)?;
+    let directory = measure(&mut run, &place, common)?;
     report::finish(&directory, common, None)
 }
 
@@ -105,14 +106,14 @@ pub struct Targets {
     pub everywhere: Vec<String>,
 }
 
-/// Opens the targets for a run of the subject on them; returns it and where its directory will be.
+/// Opens the targets for a run of the subject on them; returns it and the place of its directory.
 pub fn prepare(
     subject: Subject,
     Targets { own, everywhere }: Targets,
     running: Running,
     pricing: &Pricing,
     common: &Common,
-) -> Result<(Run, PathBuf), Failure> {
+) -> Result<(Run, Place), Failure> {
     let begun = Instant::now();
     let mut targets = own;
     targets.extend_from_slice(&everywhere);
@@ -147,7 +148,7 @@ pub fn prepare(
     let records: Vec<TargetRecord> = targets.iter().map(|t| t.record.clone()).collect();
     let experiments = subject.experiments.iter().map(|(e, _)| e);
     let prices = pricing.of_run(&subject.study, experiments, &records, &started)?;
-    let directory = running.out.unwrap_or_else(|| default_directory(&subject.study, &started));
+    let place = Place::new(running.out, &subject.study, &started);
     let asked = Asked {
         study: subject.study,
         title: subject.title,
@@ -167,13 +168,13 @@ pub fn prepare(
     if !common.plan {
         announce_writes(&run, common);
     }
-    Ok((run, directory))
+    Ok((run, place))
 }
 
-/// Measures what was prepared; returns the directory `path`, which it is in.
-pub fn measure(run: &mut Run, path: &Path, common: &Common) -> Result<RunDirectory, Failure> {
+/// Measures what was prepared; returns the directory that it is in.
+pub fn measure(run: &mut Run, place: &Place, common: &Common) -> Result<RunDirectory, Failure> {
     let progress = Progress::new(run.record().plan.len(), common.quiet);
-    let began = run.begin(path);
+    let began = place.create(|path| run.begin(path));
     let ended = began.and_then(|directory| {
         let cells = run.measure(&directory, Vec::new(), &progress);
         let cells = cells.map_err(|e| saved::pointing_to_resume(&directory, e))?;
@@ -181,7 +182,7 @@ pub fn measure(run: &mut Run, path: &Path, common: &Common) -> Result<RunDirecto
     });
     progress.clear();
     let (directory, cells) = ended?;
-    report_cells_left(path, run, cells.len(), common);
+    report_cells_left(directory.path(), run, cells.len(), common);
     Ok(directory)
 }
 
@@ -214,13 +215,50 @@ pub(super) fn parse_size(option: &str, text: &str) -> Result<assay_spec::Bytes, 
     })
 }
 
-pub(super) fn default_directory(study: &str, started: &str) -> PathBuf {
-    let stamp: String = started.chars().filter(char::is_ascii_alphanumeric).collect();
-    let base = format!("{study}-{stamp}");
-    let numbered = (2..).map(|n| format!("{base}-{n}"));
-    let names = std::iter::once(base.clone()).chain(numbered);
-    let mut paths = names.map(|name| Path::new("runs").join(name));
-    paths.find(|p| !p.exists()).expect("some number is free")
+/// The place of a run directory: the one that the user gave, or the first free one below `runs`.
+pub struct Place {
+    given: Option<PathBuf>,
+    /// The name below `runs`, to which a number is added if it is not free.
+    name: String,
+}
+
+impl Place {
+    /// Creates the place of a run of `study`.
+    pub fn new(given: Option<PathBuf>, study: &str, started: &str) -> Place {
+        let stamp: String = started.chars().filter(char::is_ascii_alphanumeric).collect();
+        Place { given, name: format!("{study}-{stamp}") }
+    }
+
+    /// Returns the path that is free now, or the one that the user gave.
+    pub fn path(&self) -> PathBuf {
+        if let Some(given) = &self.given {
+            return given.clone();
+        }
+        let numbered = (2..).map(|n| format!("{}-{n}", self.name));
+        let names = std::iter::once(self.name.clone()).chain(numbered);
+        let mut paths = names.map(|name| Path::new("runs").join(name));
+        paths.find(|p| !p.exists()).expect("some number is free")
+    }
+
+    /// Calls `create` with the path. If another run has taken the path below `runs` meanwhile,
+    /// tries the next one.
+    ///
+    /// # Errors
+    /// If `create` fails for any other reason.
+    pub fn create<T>(
+        &self,
+        mut create: impl FnMut(&Path) -> assay_engine::Result<T>,
+    ) -> assay_engine::Result<T> {
+        const TAKEN: [&str; 4] = ["run-exists", "run-busy", "out-not-empty", "out-not-writable"];
+        loop {
+            let path = self.path();
+            match create(&path) {
+                // What this run made is removed again, so the directory is another run's.
+                Err(e) if self.given.is_none() && TAKEN.contains(&e.id) && path.exists() => {}
+                created => return created,
+            }
+        }
+    }
 }
 
 /// Before anything is written to a real target, says how much may be.

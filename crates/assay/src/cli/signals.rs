@@ -1,23 +1,67 @@
 //! Handlers of the signals that end the program, so that its work ends in order.
 
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The signals that ask the program to end. `SIGQUIT` is not among them: a user who wants a core
 /// dump wants it unchanged, and the next run removes what is left.
 const ENDS: [libc::c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
+/// The time after the first signal from which another one ends the program at once, in ms.
+/// `timeout` signals its program and then its process group, within microseconds.
+const APART_MS: u64 = 500;
+
+/// The message of a second signal.
+const AT_ONCE: &str = "\nassay: ended before it had cleaned up\n";
+
 /// Makes Ctrl-C, `kill` or the end of the terminal end the cell in progress, keeping finished cells
-/// and removing what was made; a second Ctrl-C or `kill` ends the program. (The end of a terminal
-/// is signalled twice, by the shell and by the terminal itself, so it does not count as a second.)
+/// and removing what was made. A second Ctrl-C or `kill`, half a second later or more, ends the
+/// program at once. (The end of a terminal is signalled twice, by the shell and by the terminal
+/// itself, so it counts neither as the first nor as a second.)
 pub(super) fn watch_for_interrupt() {
+    /// The time of the first signal; 0 before it.
+    static FIRST: AtomicU64 = AtomicU64::new(0);
     extern "C" fn on_interrupt(signal: libc::c_int) {
         assay_engine::stop::interrupt();
-        if signal != libc::SIGHUP {
-            // SAFETY: `signal` is async-signal-safe, and restoring the default takes no pointer.
-            unsafe { libc::signal(signal, libc::SIG_DFL) };
+        if signal == libc::SIGHUP {
+            return;
+        }
+        let now = milliseconds();
+        let first = FIRST.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed);
+        if first.is_err_and(|first| is_apart(first, now)) {
+            end_at_once(signal);
         }
     }
     watch(on_interrupt as *const () as libc::sighandler_t);
+}
+
+/// Returns `true` if a signal at `now` is long enough after the `first`. Two threads may handle two
+/// signals, so `now` may also be before it.
+fn is_apart(first: u64, now: u64) -> bool {
+    now.saturating_sub(first) >= APART_MS
+}
+
+/// Says so, and ends the program by `signal`. Async-signal-safe.
+fn end_at_once(signal: libc::c_int) {
+    let mut stderr = libc::pollfd { fd: libc::STDERR_FILENO, events: libc::POLLOUT, revents: 0 };
+    // SAFETY: all calls are async-signal-safe; the structure and the text live during the calls.
+    // The signal, which has its default again, is delivered when the handler returns.
+    unsafe {
+        libc::signal(signal, libc::SIG_DFL);
+        // A terminal that is halted, or a full pipe, would keep the program from ending.
+        if libc::poll(&mut stderr, 1, 0) == 1 && stderr.revents & libc::POLLOUT != 0 {
+            libc::write(libc::STDERR_FILENO, AT_ONCE.as_ptr().cast(), AT_ONCE.len());
+        }
+        libc::raise(signal);
+    }
+}
+
+/// Returns the time since the machine started, in ms and never 0. Async-signal-safe.
+fn milliseconds() -> u64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `now` lives during the call, which writes to it.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
+    now.tv_sec as u64 * 1000 + now.tv_nsec as u64 / 1_000_000 + 1
 }
 
 /// Makes every signal that [`watch`] handles end the cell in progress, as often as it comes,
@@ -38,8 +82,7 @@ pub(super) fn end_on_signals() {
 /// Installs `handler` for the signals in [`ENDS`]. An ignored `SIGHUP` stays ignored.
 fn watch(handler: libc::sighandler_t) {
     for signal in ENDS {
-        // SAFETY: the handlers only store to an atomic and call `signal`, which is
-        // async-signal-safe.
+        // SAFETY: the handlers only store to atomics and make calls that are async-signal-safe.
         let before = unsafe { libc::signal(signal, handler) };
         // `nohup` ignores `SIGHUP`, so that the program outlives its terminal.
         if signal == libc::SIGHUP && before == libc::SIG_IGN {
@@ -105,4 +148,17 @@ pub(super) fn take_limits_as_errors() {
     // A handler, because `SIG_IGN` would be inherited by programs that are started.
     // SAFETY: the handler does nothing.
     unsafe { libc::signal(libc::SIGXFSZ, on_limit as *const () as libc::sighandler_t) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_signal_comes_half_a_second_later() {
+        let now = milliseconds();
+        assert!(now > 0);
+        assert!(!is_apart(now, now + APART_MS - 1) && is_apart(now, now + APART_MS));
+        assert!(!is_apart(now + 1, now), "the clock was read before the first was noted");
+    }
 }

@@ -7,9 +7,11 @@ use assay_analysis::unseen::is_unseen;
 use assay_engine::plan::PlanError;
 use assay_engine::{Error, ErrorKind};
 use assay_spec::Diagnostic;
+use rustix::fs::OFlags;
 use std::borrow::Cow;
 use std::fmt;
 use std::io::Write;
+use std::os::fd::AsFd;
 
 /// The exit code of success.
 pub const DONE: u8 = 0;
@@ -154,6 +156,23 @@ fn write(text: &str) {
     }
     say(&not_written(&error).to_string());
     std::process::exit(i32::from(ENVIRONMENT));
+}
+
+/// Refuses a standard output that is open for reading only: what is printed would be lost without
+/// an error.
+///
+/// # Errors
+/// If it is.
+pub fn check_writable() -> Result<(), Failure> {
+    let flags = rustix::fs::fcntl_getfl(std::io::stdout().as_fd());
+    match flags {
+        Ok(flags) if flags & OFlags::ACCMODE == OFlags::RDONLY => {
+            let text = "the standard output is open for reading only";
+            let hint = "redirect it with `>`, not with `<`";
+            Err(Error::environment("output-not-written", text, hint).into())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Returns the failure for output that could not be written.

@@ -109,7 +109,7 @@ impl Plan {
             let path = path.display().to_string();
             let path = one_line(&path);
             lines.push(match bytes {
-                Some(bytes) => format!("writes  {path}: {}", human_size(*bytes)),
+                Some(bytes) => format!("writes  {path}: up to {}", human_size(*bytes)),
                 None => format!("writes  {path}"),
             });
         }

@@ -5,7 +5,7 @@
 
 use super::shell::LentTerminal;
 use crate::cli::options::Common;
-use crate::cli::run::{default_directory, parse_size};
+use crate::cli::run::{Place, parse_size};
 use crate::cli::signals::{end_on_signals, watch_for_every_end, watch_for_interrupt};
 use crate::output::plan::Plan;
 use crate::output::{Failure, Outcome, not_written, talk};
@@ -108,9 +108,9 @@ pub fn main(options: LinuxRunOptions) -> Outcome {
     }
     let setup = open_drives(&options.drive, settings)?;
     let started = utc_now();
-    let directory = options.out.clone();
-    let directory = directory.unwrap_or_else(|| default_directory("linux", &started));
+    let place = Place::new(options.out.clone(), "linux", &started);
     if options.plan {
+        let directory = place.path();
         RunDirectory::check(&directory)?;
         let plan = Plan::default().taking(guest_memory(&setup)).writing(directory, None);
         let images = options.image.iter();
@@ -118,7 +118,7 @@ pub fn main(options: LinuxRunOptions) -> Outcome {
         return plan.show(&Common { json: false, quiet: options.quiet, plan: true });
     }
     check_guest_memory(&setup)?;
-    let directory = RunDirectory::create(&directory, &["log"])?;
+    let directory = place.create(|path| RunDirectory::create(path, &["log"]))?;
     if let Err(e) = options.image.iter().try_for_each(|image| directory.check_apart(image)) {
         directory.abandon();
         return Err(e.into());

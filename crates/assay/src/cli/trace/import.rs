@@ -1,7 +1,7 @@
 //! `assay trace import`: turns traced events of the block layer into a log of requests.
 
 use crate::cli::options::Common;
-use crate::cli::run::default_directory;
+use crate::cli::run::Place;
 use crate::cli::signals::watch_for_interrupt;
 use crate::output::plan::Plan;
 use crate::output::{DONE, Failure, Outcome, data, json, talk};
@@ -37,17 +37,17 @@ pub struct TraceImportOptions {
 pub fn main(options: &TraceImportOptions) -> Outcome {
     let device = options.device.as_deref().map(device).transpose()?;
     watch_for_interrupt();
-    let directory = options.out.clone();
-    let directory = directory.unwrap_or_else(|| default_directory("trace", &utc_now()));
+    let place = Place::new(options.out.clone(), "trace", &utc_now());
     if options.common.plan {
         // The log is at most as large as the files that it is made from.
         // Of the standard input and of a NAME.blktrace.* it is not known.
         let length = |name: &String| std::fs::metadata(name).ok().map(|found| found.len());
         let read = options.files.iter().map(length).sum::<Option<u64>>().map(Bytes);
-        return Plan::default().taking(MEMORY).writing(directory, read).show(&options.common);
+        return Plan::default().taking(MEMORY).writing(place.path(), read).show(&options.common);
     }
     let command = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
-    let record = import(&Import { names: &options.files, device, command }, &directory)?;
+    let asked = Import { names: &options.files, device, command };
+    let (record, directory) = place.create(|path| Ok((import(&asked, path)?, path.to_owned())))?;
     if options.common.json {
         json(&serde_json::json!({ "directory": directory, "trace": record }));
     } else {

@@ -12,6 +12,7 @@ use assay_engine::read::{self, Unread};
 use assay_engine::run::{Replace, write_text};
 use assay_spec::Nanos;
 use assay_spec::trace::{SCHEMA, TraceRecord, TraceRow};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Options of `assay trace show`.
@@ -39,6 +40,12 @@ pub struct TraceShowOptions {
     common: Common,
 }
 
+/// Returns `true` if both paths lead to one file.
+fn is_same_file(a: &Path, b: &Path) -> bool {
+    let of = |path: &Path| std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
+    of(a).is_some_and(|a| Some(a) == of(b))
+}
+
 /// Runs the verb.
 pub fn main(options: &TraceShowOptions) -> Outcome {
     let from = moment("--from", options.from.as_deref(), Nanos::ZERO)?;
@@ -46,6 +53,11 @@ pub fn main(options: &TraceShowOptions) -> Outcome {
     let (path, record) = subject(&options.subject)?;
     let beside = record.as_ref().map(|_| options.subject.join("trace.html"));
     let html = options.html.clone().or(beside);
+    let inputs = [path.clone(), options.subject.join("trace.json")];
+    if let Some(html) = html.as_ref().filter(|html| inputs.iter().any(|i| is_same_file(html, i))) {
+        let text = format!("the page would replace {}, which it is made from", html.display());
+        return Err(Failure::usage(text, "choose another name for the page"));
+    }
     if options.common.plan {
         let plan = Plan::reading(&[&path]);
         return html
