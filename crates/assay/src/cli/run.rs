@@ -250,7 +250,8 @@ impl Place {
         mut create: impl FnMut(&Path) -> assay_engine::Result<T>,
     ) -> assay_engine::Result<T> {
         const TAKEN: [&str; 4] = ["run-exists", "run-busy", "out-not-empty", "out-not-writable"];
-        loop {
+        const TRIES: u32 = 100;
+        for _ in 1..TRIES {
             let path = self.path();
             match create(&path) {
                 // What this run made is removed again, so the directory is another run's.
@@ -258,6 +259,7 @@ impl Place {
                 created => return created,
             }
         }
+        create(&self.path())
     }
 }
 
