@@ -149,10 +149,10 @@ left_log() { stale_log; shorten; ends 0 "$assay" resume out --quiet; }
 row R7 "resume where a killed run left a log" left_log
 named_log() { stale_log; echo mine >out/log/long.v.f.1.parquet; victim out/log/long.v.f.1.parquet; shorten; ends 3 "$assay" resume out --quiet; says long.v.f; }
 row R8 "resume where the user has a file of the name of a log" named_log
-gone() { grep -q "error.run-moved.: the directory .*out/$1 was replaced or moved" err || fail "$(cat err)"; }
+gone() { grep -q "error.run-moved.: the directory .*out/$1 was moved, removed or replaced" err || fail "$(cat err)"; }
 sub_out() { two; mv "out/$1" aside; ln -s ../v "out/$1"; end 3; gone "$1"; }
 sub_away() { two; mv "out/$1" aside; end 3; gone "$1"; grep -q "look in $(realpath aside)" err || fail "$(cat err)"; }
-sub_removed() { two; rm -r "out/$1"; end 3; grep -q "error.*out/$1\|log-not-written\|series-not-written" err || fail "$(cat err)"; ! grep -q deleted err || fail "$(cat err)"; }
+sub_removed() { two; rm -r "out/$1"; end 3; grep -q "error.$1-not-written" err && grep -q "out/$1 was moved, removed or replaced" err || fail "$(cat err)"; ! grep -q deleted err || fail "$(cat err)"; }
 for sub in log series; do
   row R11 "$sub of a run directory is removed while a run works in it" sub_removed $sub
   row R10 "$sub of a run directory is moved away while a run works in it" sub_away $sub

@@ -70,8 +70,8 @@ pub struct Settings {
     pub mkfs: String,
     /// The options of `mount -o`.
     pub mount: String,
-    /// Settings of the kernel, as `sysctl` takes them: `NAME=VALUE`, separated by spaces.
-    pub sysctl: String,
+    /// Settings of the kernel: their names in `/proc/sys`, with `.` for `/`, and their values.
+    pub sysctl: Vec<(String, String)>,
 }
 
 impl Default for Settings {
@@ -89,7 +89,7 @@ impl Default for Settings {
             discard: false,
             mkfs: String::new(),
             mount: String::new(),
-            sysctl: String::new(),
+            sysctl: Vec::new(),
         }
     }
 }
@@ -147,7 +147,7 @@ impl LinuxSpec {
             (set.processor.as_deref().map(words), "on"),
             ((!set.mkfs.is_empty()).then(|| words(&set.mkfs)), "mkfs"),
             ((!set.mount.is_empty()).then(|| words(&set.mount)), "mount"),
-            ((!set.sysctl.is_empty()).then(|| words(&set.sysctl)), "sysctl"),
+            ((!set.sysctl.is_empty()).then(|| words(&pairs(&set.sysctl))), "sysctl"),
         ];
         for (value, key) in said {
             if let Some(value) = value {
@@ -156,6 +156,12 @@ impl LinuxSpec {
         }
         name
     }
+}
+
+/// Returns settings of the kernel as `sysctl` takes them: `NAME=VALUE NAME=VALUE`.
+fn pairs(settings: &[(String, String)]) -> String {
+    let all: Vec<String> = settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    all.join(" ")
 }
 
 /// Returns the arguments of a tool as a part of a name.

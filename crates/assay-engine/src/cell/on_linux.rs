@@ -146,10 +146,7 @@ fn storage_setup(setup: &LinuxSetup) -> guest::StorageSetup {
             missing: array.failed,
         }),
     };
-    let split =
-        |words: &str| -> Vec<String> { words.split_whitespace().map(str::to_owned).collect() };
-    let setting =
-        |word: &str| word.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let split = |words: &str| words.split_whitespace().map(str::to_owned).collect();
     guest::StorageSetup {
         rotational: rotational(setup),
         // A historical elevator is modelled between kernel and drive, and must get the requests in
@@ -157,7 +154,7 @@ fn storage_setup(setup: &LinuxSetup) -> guest::StorageSetup {
         scheduler: settings.historical().is_none().then(|| settings.scheduler.to_owned()),
         readahead_kib: settings.readahead.map(|size| size.0 >> 10),
         max_request_kib: settings.max_request.map(|size| size.0 >> 10),
-        sysctl: split(&settings.sysctl).iter().filter_map(|word| setting(word)).collect(),
+        sysctl: settings.sysctl.clone(),
         array,
         filesystem: settings.filesystem.map(|kind| FilesystemSetup {
             kind: kind.to_owned(),

@@ -182,11 +182,7 @@ impl RunDirectory {
     /// # Errors
     /// If it leads to nothing or elsewhere.
     pub fn check_path(&self) -> Result<()> {
-        let own = self.whole.id().ok();
-        let leads_here = |path: &Path| {
-            let found = Directory::open(path).and_then(|directory| directory.id()).ok();
-            own.zip(found).is_some_and(|(own, found)| own.is(&found))
-        };
+        let leads_here = |path: &Path| is_one(&self.whole, Directory::open(path));
         if leads_here(&self.path) {
             return self.check_subdirectories();
         }
@@ -207,12 +203,12 @@ impl RunDirectory {
     fn check_subdirectories(&self) -> Result<()> {
         for (name, held) in SUBS.into_iter().zip([&self.log, &self.series]) {
             let Some(held) = held else { continue };
-            let found = self.whole.below(name).and_then(|found| found.id()).ok();
-            if held.id().ok().zip(found).is_some_and(|(held, found)| held.is(&found)) {
+            if is_one(held, self.whole.below(name)) {
                 continue;
             }
             let place = self.path.join(name);
-            let message = format!("the directory {} was replaced or moved", place.display());
+            let message =
+                format!("the directory {} was moved, removed or replaced", place.display());
             let now = std::fs::read_link(held.path()).ok().filter(|now| now.is_dir());
             let hint = match now {
                 Some(now) => format!("look in {}: the files were written there", now.display()),
@@ -380,4 +376,10 @@ impl RunDirectory {
         let hint = "make an empty directory of this name: its files are not needed to continue";
         Error::environment("out-not-writable", message, hint)
     }
+}
+
+/// Returns `true` if `found` is the directory `held`.
+fn is_one(held: &Directory, found: io::Result<Directory>) -> bool {
+    let found = found.and_then(|found| found.id()).ok();
+    held.id().ok().zip(found).is_some_and(|(held, found)| held.is(&found))
 }

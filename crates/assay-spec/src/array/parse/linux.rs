@@ -243,21 +243,23 @@ impl OptionReader<'_, '_> {
     }
 
     /// Parses settings of the kernel: words such as `vm.dirty_ratio=10`.
-    fn kernel_settings(&self, span: &Range<usize>) -> Decoded<String> {
-        let text = self.words(span)?;
+    fn kernel_settings(&self, span: &Range<usize>) -> Decoded<Vec<(String, String)>> {
         let fine = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
         let is_name =
             |name: &str| name.split('.').all(|part| !part.is_empty() && part.chars().all(fine));
-        let is_setting = |word: &str| {
-            word.split_once('=').is_some_and(|(name, value)| is_name(name) && !value.is_empty())
+        let setting = |word: &str| {
+            let (name, value) = word.split_once('=')?;
+            (is_name(name) && !value.is_empty()).then(|| (name.to_owned(), value.to_owned()))
         };
-        if let Some(word) = text.split_whitespace().find(|word| !is_setting(word)) {
-            let message = format!("`{word}` is not a setting `NAME=VALUE` of the kernel");
-            let expected = "names in /proc/sys with `.` for `/`, each with its value";
-            let hint = "e.g. `sysctl=\"vm.dirty_background_ratio=5 vm.dirty_ratio=10\"`";
-            return Err(self.parser.error(Kind::Syntax, span, message, expected, hint));
-        }
-        Ok(text)
+        let parsed = |word: &str| {
+            setting(word).ok_or_else(|| {
+                let message = format!("`{word}` is not a setting `NAME=VALUE` of the kernel");
+                let expected = "names in /proc/sys with `.` for `/`, each with its value";
+                let hint = "e.g. `sysctl=\"vm.dirty_background_ratio=5 vm.dirty_ratio=10\"`";
+                self.parser.error(Kind::Syntax, span, message, expected, hint)
+            })
+        };
+        self.words(span)?.split_whitespace().map(parsed).collect()
     }
 
     /// Parses the name of a target: parts separated by `/`, as ledgers have them.
@@ -356,10 +358,10 @@ mod tests {
     #[test]
     fn settings_of_the_kernel_have_a_name_and_a_value() {
         let target = |sysctl: &str| parse_linux(&format!("linux(raw, sim:ssd-m, sysctl={sysctl})"));
-        for sysctl in ["vm.dirty_ratio=10", "\"vm.dirty_ratio=10 kernel.sched-x=a/b\"", ""] {
-            let spec = target(sysctl).unwrap();
-            assert_eq!(spec.settings.sysctl, sysctl.trim_matches('"'));
-        }
+        let two = target("\"vm.dirty_ratio=10 kernel.sched-x=a/b\"").unwrap().settings.sysctl;
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        assert_eq!(two, [pair("vm.dirty_ratio", "10"), pair("kernel.sched-x", "a/b")]);
+        assert_eq!(target("vm.dirty_ratio=10").unwrap().settings.sysctl, two[..1]);
         for sysctl in ["vm.dirty_ratio", "vm.dirty_ratio=", "=1", "vm..x=1", "../x=1", "a/b=1"] {
             let e = target(sysctl).unwrap_err();
             assert!(e.message.contains("is not a setting `NAME=VALUE`"), "{sysctl}: {}", e.message);
