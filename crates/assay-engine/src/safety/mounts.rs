@@ -13,14 +13,16 @@ use std::path::{Path, PathBuf};
 
 /// Returns the mounts of all namespaces that this process may look into; those of its own and of
 /// process 1 come first. Returns `false` if there is a namespace that it may not look into though a
-/// mount shows that it is there.
+/// mount shows that it is there, or if processes cannot be listed.
 pub(super) fn all() -> (Vec<Mount>, bool) {
     let own = fs::read("/proc/self/mountinfo").unwrap_or_default();
     let mut mounts = tables::mounts(&own, "self");
     mounts.extend(tables::mounts(&fs::read("/proc/1/mountinfo").unwrap_or_default(), "1"));
     let namespace = |process: &str| fs::read_link(format!("/proc/{process}/ns/mnt")).ok();
     let mut seen: BTreeSet<PathBuf> = ["self", "1"].into_iter().filter_map(namespace).collect();
-    for process in processes() {
+    let listed = processes();
+    let are_listed = listed.is_ok();
+    for process in listed.unwrap_or_default() {
         if namespace(&process).is_some_and(|n| seen.insert(n)) {
             let table = fs::read(format!("/proc/{process}/mountinfo")).unwrap_or_default();
             mounts.extend(tables::mounts(&table, &process));
@@ -28,7 +30,7 @@ pub(super) fn all() -> (Vec<Mount>, bool) {
     }
     let (kept, is_complete) = namespaces::kept(&mounts, seen);
     mounts.extend(kept);
-    (mounts, is_complete)
+    (mounts, is_complete && are_listed)
 }
 
 /// Returns the files that file systems are mounted from without a loop device, in this namespace.

@@ -49,7 +49,11 @@ const FIRST: &str = "1";
 pub(crate) fn writers() -> Writers {
     let own = fs::read_link("/proc/self").unwrap_or_default();
     let mut found = Writers::default();
-    for process in processes().filter(|number| own.as_os_str() != number.as_str()) {
+    let all = processes().unwrap_or_else(|_| {
+        found.hidden = Some("/proc".to_owned());
+        Vec::new()
+    });
+    for process in all.into_iter().filter(|number| own.as_os_str() != number.as_str()) {
         let directory = Path::new("/proc").join(&process);
         let mut known = Vec::new();
         let mut open = OpenDescriptors::default();
@@ -57,7 +61,7 @@ pub(crate) fn writers() -> Writers {
             Ok(threads) => threads.iter().for_each(|t| open_in(t, &mut known, &mut open)),
             Err(e) => open.is_hidden |= !is_gone(&e),
         }
-        mapped_in(&directory, &mut known);
+        open.is_hidden |= mapped_in(&directory, &mut known).is_err_and(|e| !is_gone(&e));
         open.is_hidden &= process != FIRST;
         if known.is_empty() && !open.in_flight && !open.is_hidden {
             continue;
@@ -81,14 +85,17 @@ pub(crate) fn writers() -> Writers {
 }
 
 /// Returns the numbers of all processes.
-pub(super) fn processes() -> impl Iterator<Item = String> {
+///
+/// # Errors
+/// If they cannot all be listed.
+pub(super) fn processes() -> io::Result<Vec<String>> {
     numbers(Path::new("/proc"))
 }
 
-fn numbers(directory: &Path) -> impl Iterator<Item = String> + use<> {
-    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
-    names.filter(|name| name.bytes().all(|b| b.is_ascii_digit()))
+fn numbers(directory: &Path) -> io::Result<Vec<String>> {
+    let entries: Vec<fs::DirEntry> = fs::read_dir(directory)?.collect::<io::Result<_>>()?;
+    let names = entries.iter().map(|entry| entry.file_name().to_string_lossy().into_owned());
+    Ok(names.filter(|name| name.bytes().all(|b| b.is_ascii_digit())).collect())
 }
 
 /// Returns the `/proc` directories of those threads of a process that do not share the descriptors
@@ -98,9 +105,8 @@ fn numbers(directory: &Path) -> impl Iterator<Item = String> + use<> {
 /// If they cannot be listed.
 fn threads(process: &Path) -> io::Result<Vec<PathBuf>> {
     let tasks = process.join("task");
-    fs::read_dir(&tasks)?;
     let mut found: Vec<libc::pid_t> = Vec::new();
-    for number in numbers(&tasks).filter_map(|name| name.parse().ok()) {
+    for number in numbers(&tasks)?.iter().filter_map(|name| name.parse().ok()) {
         if !found.iter().any(|other| share_descriptors(*other, number)) {
             found.push(number);
         }
@@ -163,14 +169,25 @@ fn open_in(thread: &Path, known: &mut Vec<(Seen, &'static str)>, open: &mut Open
 }
 
 /// Adds files that a process has mapped as shared memory and may write to in this way.
-fn mapped_in(process: &Path, known: &mut Vec<(Seen, &'static str)>) {
-    let table = |directory: &Path| fs::read(directory.join("maps")).unwrap_or_default();
-    let mut maps = table(process);
+///
+/// # Errors
+/// If its mappings cannot be read.
+fn mapped_in(process: &Path, known: &mut Vec<(Seen, &'static str)>) -> io::Result<()> {
+    let table = |directory: &Path| fs::read(directory.join("maps"));
+    let mut maps = table(process)?;
     if maps.is_empty() {
         // If the first thread has ended before the others, its own table is empty.
         let tasks = process.join("task");
-        let each = numbers(&tasks).map(|number| table(&tasks.join(number)));
-        maps = each.into_iter().find(|maps| !maps.is_empty()).unwrap_or_default();
+        for number in numbers(&tasks)? {
+            match table(&tasks.join(number)) {
+                Ok(found) if !found.is_empty() => {
+                    maps = found;
+                    break;
+                }
+                Err(e) if !is_gone(&e) => return Err(e),
+                _ => {}
+            }
+        }
     }
     for line in maps.split(|b| *b == b'\n') {
         let Some(Mapping { range, on_disk, path }) = shared(line) else { continue };
@@ -190,6 +207,7 @@ fn mapped_in(process: &Path, known: &mut Vec<(Seen, &'static str)>) {
             known.push((seen, "is mapped for writing in"));
         }
     }
+    Ok(())
 }
 
 /// A line of `/proc/PID/maps`.
