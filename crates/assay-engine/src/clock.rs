@@ -7,15 +7,12 @@
 //! Modelled drives do not use it: they have virtual times of their own. In a guest, where each
 //! reading is a system call of some ten microseconds, the kernel also has its time in a page.
 
+use assay_linux::guest::CLOCK;
 use assay_spec::Nanos;
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-
-/// The device whose page has two numbers of a guest's kernel, in nanoseconds: its time, and the
-/// time that its processor has worked.
-const PAGE: &str = "/dev/virtual-time";
 
 /// A monotonic clock that began at zero when it was started.
 #[derive(Clone, Copy, Debug)]
@@ -80,9 +77,27 @@ impl Clock {
     }
 }
 
+/// Measures how long the processor of this guest works in a phase.
+#[derive(Debug, Default)]
+pub(crate) struct BusyTime(Nanos);
+
+impl BusyTime {
+    /// Notes the begin of the phase.
+    pub(crate) fn start() -> BusyTime {
+        BusyTime(processor_time())
+    }
+
+    /// Returns a cell's counter with the time since the begin. There is none outside of guests, nor
+    /// where the kernel's work takes no time.
+    pub(crate) fn end(self) -> Option<(String, f64)> {
+        let busy = processor_time() - self.0;
+        (busy > Nanos::ZERO).then(|| ("processor_busy_s".to_owned(), busy.as_secs_f64()))
+    }
+}
+
 /// Returns the time that the processor of this guest has worked. It is zero outside of guests, and
 /// where the kernel's work takes no time.
-pub(crate) fn processor_time() -> Nanos {
+fn processor_time() -> Nanos {
     page().map_or(Nanos::ZERO, |[_, worked]| Nanos(worked.load(Ordering::Relaxed)))
 }
 
@@ -91,13 +106,14 @@ pub(crate) fn processor_time() -> Nanos {
 fn page() -> Option<&'static [AtomicU64; 2]> {
     static MAPPED: OnceLock<Option<&'static [AtomicU64; 2]>> = OnceLock::new();
     *MAPPED.get_or_init(|| {
-        let file = File::open(PAGE).ok()?;
+        let file = File::open(CLOCK).ok()?;
         let (size, read, shared) = (4096, libc::PROT_READ, libc::MAP_SHARED);
         // SAFETY: a mapping at a place of the kernel's choice touches no memory of ours.
         let at =
             unsafe { libc::mmap(std::ptr::null_mut(), size, read, shared, file.as_raw_fd(), 0) };
-        // SAFETY: the page begins with numbers that only the kernel writes, each as a whole; they
-        // are aligned, as pages are, and nobody unmaps them.
+        // SAFETY: the page begins with two numbers, in nanoseconds: the time, and the time that the
+        // processor has worked. Only the kernel writes them, each as a whole; they are aligned, as
+        // pages are, and nobody unmaps them.
         (at != libc::MAP_FAILED).then(|| unsafe { &*at.cast::<[AtomicU64; 2]>() })
     })
 }

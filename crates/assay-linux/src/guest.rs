@@ -27,6 +27,8 @@ pub use tools::{MOUNT, drop_caches, run};
 
 /// The mount point of the directory that the guest shares with the host.
 pub const SHARED: &str = "/run/shared";
+/// The device whose page has the kernel's time and the time that its processor has worked.
+pub const CLOCK: &str = "/dev/virtual-time";
 
 /// Does the job and writes its result to the shared directory. First calls `settle`, which prepares
 /// the program's memory. `work` does a task of the caller's ([`Task::Own`]).
@@ -35,6 +37,7 @@ pub fn main(
     work: impl FnOnce(&str, &Place) -> Result<String>,
 ) {
     let settled = settle().map_err(|e| Error::system("the program's memory", e));
+    let settled = settled.and_then(|()| let_work_take_time());
     let left = match settled.and_then(|()| mounts()).and_then(|()| job(work)) {
         Ok(done) => GuestOutcome::Done(done),
         Err(e) => GuestOutcome::Failed(e.to_string(), e.hint),
@@ -44,6 +47,12 @@ pub fn main(
         // The host then reports a missing result, with the last lines of the console.
         eprintln!("{text}");
     }
+}
+
+/// Lets the kernel's work take time from here on, if `processor=` is given. Before, the kernel has
+/// mapped and linked this program: how much work that is depends on the build.
+fn let_work_take_time() -> Result<()> {
+    fs::File::open(CLOCK).map(drop).map_err(|e| Error::system("the clock's device", e))
 }
 
 /// Mounts the guest's own file systems and the shared directory.

@@ -1,6 +1,7 @@
 //! A repeat of a workload of files.
 
 use super::repeat::{Repeat, writes_lost};
+use crate::clock::BusyTime;
 use crate::error::{Error, Result};
 use crate::files::{self, Content, WorkDir};
 use crate::measure::series::write_series;
@@ -99,12 +100,19 @@ pub(crate) fn run_on_files(
     before_measure: &mut dyn FnMut(),
 ) -> Result<RepeatRecord> {
     let mut recorder = Recorder::new(repeat.log_writer()?).keeping(repeat.workload.first);
-    let done = files::run(work, work_dir, repeat.seed, &mut recorder, before_measure)?;
+    let mut busy = BusyTime::default();
+    let mut begin = || {
+        before_measure();
+        busy = BusyTime::start();
+    };
+    let done = files::run(work, work_dir, repeat.seed, &mut recorder, &mut begin)?;
+    let busy = busy.end();
     let Recorded { ops, seconds, fine, first } = recorder.finish()?;
     if let Some(directory) = repeat.directory {
         write_series(directory.series()?, &format!("{}.parquet", repeat.stem), &fine)?;
     }
     let mut told = done.told;
+    told.extend(busy);
     if done.is_whole {
         let full = done.elapsed.0 as f64 / repeat.scale.as_f64();
         told.push(("full_time".to_owned(), full));

@@ -1,5 +1,6 @@
 //! A repeat of a cell: all its phases on a target.
 
+use crate::clock::BusyTime;
 use crate::error::{Error, Result};
 use crate::generate::Generator;
 use crate::load_loop::{End, Forget, run_phase};
@@ -93,9 +94,11 @@ impl Repeat<'_> {
             steady = end.steady;
         }
         before_measure(target);
+        let busy = BusyTime::start();
         let mut recorder = Recorder::new(self.log_writer()?).keeping(*first);
         let end = self.end(phases.measure);
         let end = run_phase(target, &mut generator, *arrival, end, gap_seed, &mut recorder)?;
+        let busy = busy.end();
         let Recorded { ops, seconds, fine, first } = recorder.finish()?;
         if let Some(directory) = self.directory {
             write_series(directory.series()?, &format!("{}.parquet", self.stem), &fine)?;
@@ -112,7 +115,7 @@ impl Repeat<'_> {
             series: seconds,
             first,
             steady,
-            device: Vec::new(),
+            device: busy.into_iter().collect(),
             warnings,
         })
     }

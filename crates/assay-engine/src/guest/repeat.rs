@@ -2,7 +2,6 @@
 
 use crate::cell::files::run_on_files;
 use crate::cell::repeat::Repeat;
-use crate::clock::processor_time;
 use crate::error::{Error, Result};
 use crate::files::{self, Content, WorkDir};
 use crate::linux::task::Task;
@@ -10,11 +9,10 @@ use crate::run::directory::RunDirectory;
 use crate::target::uring::{UringOptions, UringTarget};
 use assay_fs::Directory;
 use assay_linux::guest::{Place, SHARED, Signal};
+use assay_spec::Bytes;
 use assay_spec::decode::Source;
 use assay_spec::experiment::{Experiment, FileWork, WorkloadSpec};
 use assay_spec::record::RepeatRecord;
-use assay_spec::{Bytes, Nanos};
-use std::cell::Cell;
 use std::fs::File;
 use std::io::Seek;
 use std::path::Path;
@@ -46,9 +44,7 @@ pub(super) fn run(task: &Task, place: &Place) -> Result<RepeatRecord> {
         scale: experiment.scale,
         errors: experiment.errors,
     };
-    let before = Cell::new(Nanos::ZERO);
     let watch = || {
-        before.set(processor_time());
         // A kernel without the virtual clock, which carries the signal, is refused at boot.
         Signal::Watch.send().expect("the kernel has a clock");
     };
@@ -57,12 +53,7 @@ pub(super) fn run(task: &Task, place: &Place) -> Result<RepeatRecord> {
         None => run_device(&repeat, workload, place, watch),
     };
     Signal::Unwatch.send()?;
-    let mut record = record?;
-    let busy = processor_time() - before.get();
-    if busy > Nanos::ZERO {
-        record.device.push(("processor_busy_s".to_owned(), busy.as_secs_f64()));
-    }
-    Ok(record)
+    record
 }
 
 /// Takes some pages of the guest's memory until its end, as many as the seed says.

@@ -8,7 +8,7 @@ pub(super) const CHECKSUM: &str =
     "585a4a074597aefa2b1a68ada83a3184ba351c127544dea80618bbcceaa3961f";
 /// The number of the recipe, raised with every change of the constants below: results belong to
 /// one recipe.
-pub(super) const RECIPE: u32 = 6;
+pub(super) const RECIPE: u32 = 7;
 /// Options that differ from the default configuration of this architecture.
 pub(super) const CONFIG: &str = include_str!("../kernel.config");
 
@@ -52,9 +52,14 @@ const KERNEL: &str = include_str!("../kernel.patch");
 /// before the processor idles. Without `work=` nothing costs anything.
 ///
 /// *What is not.* The clock, signals of the host and copies of registers are not part of the
-/// machine that is modelled; when signals arrive depends on the host's load.
+/// machine that is modelled; when signals arrive depends on the host's load. Nor is what a build of
+/// a program decides: how long loading it takes (time passes for work from the first opening of
+/// `/dev/virtual-time` on); the pages that its buffers lie in, which a processor finds without its
+/// kernel; faults that wait for nothing, because they depend on which pages the program has
+/// touched; and `F_GETFD`, which debug builds call before they close a file.
 ///
-/// *One accident of this architecture.* `strncpy_from_user` filled up a page for each path.
+/// *Accidents of this architecture.* `strncpy_from_user` filled up a page for each path, and the
+/// length of a string is counted byte by byte where other architectures count words.
 const WORK: &str = include_str!("../work.patch");
 
 /// The first program of a guest.

@@ -15,7 +15,7 @@ scale = "1/64"
 log = true
 targets = [
     """linux(fs=btrfs, md-raid0(sim:x25-m-g2@perc-6i*3, sim:x25-m-g2@areca-1680*2), \
-    memory=6GiB, partition=32GiB, name=cards)""",
+    processor=xeon-x5550, memory=6GiB, partition=32GiB, name=cards)""",
     "linux(fs=ext4, md-raid0(sim:x25-m-g2@perc-6i*5), memory=6GiB, partition=32GiB, name=card)",
     """linux(fs=ext4, sim:wd-raptor, scheduler=cfq, processor=core-2-2660, partition=32GiB, \
     name=disk)""",
