@@ -67,6 +67,23 @@ row S16 "a partition beside /home" home_itself
 home_overlay() { grep -q overlay /proc/filesystems || skip "no overlay"; partitioned; disk=$device; ext4 "${disk}p1"; mkdir m
   system_at "mount ${disk}p1 m; mkdir m/u m/w; mount -t overlay none /home -o lowerdir=/home,upperdir=$PWD/m/u,workdir=$PWD/m/w"; }
 row S17 "a partition beside the upper layer of an overlay on /home" home_overlay
+# The layers of an overlay on /home, named in ways that do not lead to them (or hardly).
+home_layers() { grep -q overlay /proc/filesystems || skip "no overlay"; partitioned; disk=$device; ext4 "${disk}p1"; mkdir m o
+  need unshare; printf 'set -e\nmount %sp1 m; mkdir -p m/u m/w m/l m/l:x\n%s\nexec "$@"\n' "$disk" "$1" >inside.sh
+  unshare -m sh inside.sh true || skip "no such overlay"
+  refused unshare -m sh inside.sh "$assay" run write.toml --quiet --out out --only "${disk}p2" --write "${disk}p2"; says "$2"; }
+unseen="all layers of the overlay on /home"
+home_relative() { home_layers 'mount -t overlay none /home -o lowerdir=m/l,upperdir=m/u,workdir=m/w' "$unseen"; }
+row S17.1 "a partition beside layers of an overlay on /home that have relative names" home_relative
+home_lower() { home_layers "mount -t overlay none /home -o lowerdir=$PWD/o:m/l" "$unseen"; }
+row S17.2 "a partition beside a lower layer with a relative name" home_lower
+home_colon() { home_layers "mount -t overlay none /home -o 'lowerdir=$PWD/m/l\\:x:$PWD/o'" "that carries this system"; }
+row S17.3 "a partition beside a layer whose name has a colon" home_colon
+home_lazy() { home_layers "mount -t overlay none /home -o lowerdir=$PWD/m/l,upperdir=$PWD/m/u,workdir=$PWD/m/w; umount -l m" "$unseen"; }
+row S17.4 "a partition beside layers that were unmounted" home_lazy
+home_exchanged() { home_layers "mount -t overlay none /home -o lowerdir=$PWD/m/l,upperdir=$PWD/m/u,workdir=$PWD/m/w
+umount -l m; mkdir -p m/l m/u" "$unseen"; }
+row S17.5 "a partition beside layers that were unmounted, with directories of their names" home_exchanged
 home_journal() { partitioned; disk=$device; need mke2fs; mke2fs -q -F -O journal_dev -b 4096 "${disk}p1" >/dev/null 2>&1; image j 32; attach j
   mke2fs -q -F -t ext4 -b 4096 -J device="${disk}p1" "$device" >/dev/null 2>&1 || skip "no journal there"; system_at "mount $device /home"; }
 row S18 "a partition beside the external journal of /home" home_journal

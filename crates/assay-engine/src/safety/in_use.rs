@@ -21,13 +21,10 @@ use std::fs;
 use std::ops::Range;
 use std::path::Path;
 
-/// Mount points whose disks are never written to.
-const SYSTEM_POINTS: [&str; 7] = ["/", "/boot", "/boot/efi", "/efi", "/usr", "/home", "/var"];
-
 /// The kernel's tables of mounts, swap, loop devices and open files, read once.
 #[derive(Default)]
 pub(crate) struct Machine {
-    mounts: Vec<Mount>,
+    pub(super) mounts: Vec<Mount>,
     swaps: Vec<Store>,
     loops: Vec<Loop>,
     /// The disks with a world-wide name.
@@ -58,8 +55,9 @@ impl Machine {
         let hidden = hidden.map(|process| format!("root may not look into {process}"));
         let unread = (is_root && !is_complete)
             .then(|| "root cannot look into a mount namespace that a file keeps".to_owned());
-        let obstacle = view::obstacle().or(hidden).or(unread);
-        Machine { mounts, swaps, writers, obstacle, ..Machine::devices_alone() }
+        let mut read = Machine { mounts, swaps, writers, ..Machine::devices_alone() };
+        read.obstacle = view::obstacle().or(hidden).or(unread).or(read.unknown_layer());
+        read
     }
 
     /// Reads only the loop devices and the names of disks.
@@ -131,34 +129,6 @@ impl Machine {
         self.loops.iter().filter(lies_on).count()
     }
 
-    /// Returns every device that `/`, `/boot`, `/usr`, `/home` and `/var` lie on.
-    pub(crate) fn system(&self) -> BTreeSet<DeviceNumber> {
-        let is_system = |mount: &&Mount| {
-            SYSTEM_POINTS.iter().any(|point| mount.point == Path::new(point)) && mount.is_ours()
-        };
-        let mut waiting: Vec<DeviceNumber> =
-            self.mounts.iter().filter(is_system).map(|mount| mount.number).collect();
-        let mut found = BTreeSet::new();
-        while let Some(number) = waiting.pop() {
-            if !found.insert(number) {
-                continue;
-            }
-            for mount in self.mounts.iter().filter(|mount| mount.number == number) {
-                waiting.extend([mount.devices(), mount.layers(), mount.journals()].concat());
-            }
-            waiting.extend(self.foundation(number).iter().map(|under| match under.store {
-                Store::Device(number) | Store::File(number, _) => number,
-            }));
-        }
-        found
-    }
-
-    /// Returns `true` if `device`, or anything it lies on, belongs to the disks of the system.
-    pub(crate) fn is_system(&self, device: &Device) -> bool {
-        let system = self.system();
-        self.devices_below(device).iter().any(|number| system.contains(number))
-    }
-
     /// Returns the first of `device` and the devices that it lies on whose writes the kernel does
     /// not count.
     pub(crate) fn uncounted(&self, device: &Device) -> Option<Device> {
@@ -167,7 +137,7 @@ impl Machine {
     }
 
     /// Returns `device`, all devices that it lies on, and the other paths to their disks.
-    fn devices_below(&self, device: &Device) -> Vec<DeviceNumber> {
+    pub(super) fn devices_below(&self, device: &Device) -> Vec<DeviceNumber> {
         let mut below = self.foundation(device.number);
         below.extend(self.other_paths(&below));
         below.iter().filter_map(|extent| extent.store.device()).collect()

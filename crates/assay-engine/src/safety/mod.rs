@@ -31,6 +31,7 @@ mod stack;
 pub(crate) mod store;
 mod survey;
 pub(crate) mod sysfs;
+mod system;
 mod tables;
 mod view;
 pub(crate) mod watch;

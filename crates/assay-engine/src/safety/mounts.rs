@@ -1,6 +1,7 @@
 //! The mounted file systems of all namespaces, and the devices and files that they lie on.
 
 use super::namespaces;
+use super::overlay;
 use super::store::Store;
 use super::sysfs::Device;
 use super::tables::{self, Mount};
@@ -69,15 +70,27 @@ impl Mount {
         devices
     }
 
-    /// Returns the devices of the file systems that an overlay's layers are in, as far as this
-    /// process reaches them. They have anonymous numbers where the file system has one.
-    pub(super) fn layers(&self) -> Vec<DeviceNumber> {
+    /// Returns the devices of the file systems that an overlay's layers are in, with anonymous
+    /// numbers where a file system has one; `None` if a layer cannot be found by its name.
+    pub(super) fn layers(&self) -> Option<Vec<DeviceNumber>> {
+        if self.kind == "overlay" && self.layers.is_empty() {
+            return None;
+        }
         let root = Path::new("/proc").join(&self.process).join("root");
-        let of = |layer: &PathBuf| {
-            let place = fs::metadata(root.join(layer.strip_prefix("/").ok()?)).ok()?;
-            Some(DeviceNumber::from_raw(place.dev()))
+        let place = |layer: &PathBuf| {
+            // The kernel keeps a relative name without the directory that it began from.
+            fs::metadata(root.join(layer.strip_prefix("/").ok()?)).ok().filter(fs::Metadata::is_dir)
         };
-        self.layers.iter().filter_map(of).collect()
+        let places: Vec<_> = self.layers.iter().map(place).collect::<Option<_>>()?;
+        // If the first layer was unmounted since, its name may lead to another directory.
+        if let Some(first) = places.first() {
+            let below_root = self.point.strip_prefix("/").ok()?;
+            let shown = fs::metadata(root.join(below_root)).ok()?;
+            if self.root == Path::new("/") && !overlay::is_shown_as(first, &shown) {
+                return None;
+            }
+        }
+        Some(places.iter().map(|place| DeviceNumber::from_raw(place.dev())).collect())
     }
 
     /// Returns the devices that can hold the journal of an ext3 or ext4 that has none of its own.

@@ -60,7 +60,7 @@ pub(super) fn below(path: &Path) -> Option<PathBuf> {
 }
 
 /// Returns `true` if an overlay shows `layer` as `shown`: it passes on length and times.
-fn is_shown_as(layer: &Metadata, shown: &Metadata) -> bool {
+pub(super) fn is_shown_as(layer: &Metadata, shown: &Metadata) -> bool {
     let of = |m: &Metadata| (m.len(), m.mtime(), m.mtime_nsec(), m.ctime(), m.ctime_nsec());
     layer.is_dir() == shown.is_dir() && of(layer) == of(shown)
 }

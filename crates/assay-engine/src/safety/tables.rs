@@ -9,9 +9,11 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
-/// The options that name the upper and the lower layers of an overlay.
+/// The options that name the upper and the lower layers of an overlay. Only the first lists several
+/// names, with colons between them.
+const LOWERS: &[u8] = b"lowerdir=";
 const UPPER: &[&[u8]] = &[b"upperdir="];
-const LOWER: &[&[u8]] = &[b"lowerdir=", b"lowerdir+="];
+const LOWER: &[&[u8]] = &[b"lowerdir+=", b"datadir+="];
 /// The options that name further devices, of XFS and of reiserfs.
 const FURTHER: &[&[u8]] = &[b"logdev=", b"rtdev=", b"jdev="];
 
@@ -52,7 +54,7 @@ fn mount(line: &[u8], process: &str) -> Option<Mount> {
         number: DeviceNumber::parse(std::str::from_utf8(number).ok()?)?,
         point: path(point),
         root: path(fields.get(3)?),
-        layers: [named(options, UPPER), named(options, LOWER)].concat(),
+        layers: [named(options, UPPER), listed(options), named(options, LOWER)].concat(),
         further: named(options, FURTHER),
         kind: String::from_utf8_lossy(fields.get(dash + 1)?).into_owned(),
         source: path(fields.get(dash + 2)?),
@@ -60,12 +62,31 @@ fn mount(line: &[u8], process: &str) -> Option<Mount> {
     })
 }
 
-/// Returns the paths that `options` gives for `keys`.
+/// Returns the paths that `options` gives for `keys`, one each.
 fn named(options: &[u8], keys: &[&[u8]]) -> Vec<PathBuf> {
     let value = |option| keys.iter().find_map(|key| <[u8]>::strip_prefix(option, *key));
     let values = options.split(|b| *b == b',').filter_map(value);
-    let names = values.flat_map(|value| value.split(|b| *b == b':'));
-    names.filter(|name| !name.is_empty()).map(path).collect()
+    values.filter(|name| !name.is_empty()).map(path).collect()
+}
+
+/// Returns the lower layers that `options` lists in one value. A colon in a name has a backslash
+/// before it.
+fn listed(options: &[u8]) -> Vec<PathBuf> {
+    let value = |option| <[u8]>::strip_prefix(option, LOWERS);
+    let mut names = vec![Vec::new()];
+    for value in options.split(|b| *b == b',').filter_map(value) {
+        let mut bytes = unescape(value).into_iter();
+        while let Some(byte) = bytes.next() {
+            match byte {
+                b':' => names.push(Vec::new()),
+                b'\\' => names.last_mut().expect("one at least").extend(bytes.next()),
+                _ => names.last_mut().expect("one at least").push(byte),
+            }
+        }
+        names.push(Vec::new());
+    }
+    let names = names.into_iter().filter(|name| !name.is_empty());
+    names.map(|name| PathBuf::from(OsString::from_vec(name))).collect()
 }
 
 /// Parses `/proc/swaps`, and returns the paths of active swap files and devices.
@@ -120,6 +141,17 @@ mod tests {
         assert_eq!(mounts[3].further, ["/dev/sdc1", "/dev/sdd"].map(PathBuf::from));
         assert_eq!(mounts[4].root, PathBuf::from("/sub"));
         assert_eq!(mounts[4].layers, ["/u,p", "/l", "/k"].map(PathBuf::from));
+    }
+
+    #[test]
+    fn names_with_colons() {
+        let line = b"51 1 0:46 / /o rw - overlay o rw,lowerdir=/l\\134:x:/k::/d,upperdir=/u:p\n\
+            52 1 0:47 / /o rw - overlay o rw,lowerdir+=/l:x,lowerdir+=/k,datadir+=/d\n\
+            53 1 8:1 / /x rw - xfs /dev/sda1 rw,logdev=/dev/disk/by-path/pci-0000:00\n";
+        let mounts = mounts(line, "self");
+        assert_eq!(mounts[0].layers, ["/u:p", "/l:x", "/k", "/d"].map(PathBuf::from));
+        assert_eq!(mounts[1].layers, ["/l:x", "/k", "/d"].map(PathBuf::from));
+        assert_eq!(mounts[2].further, [PathBuf::from("/dev/disk/by-path/pci-0000:00")]);
     }
 
     #[test]
