@@ -150,6 +150,22 @@ writes() { refused "$assay" run write.toml --quiet --out out --only "$1" --write
 # word DEVICE: what --destroy must name, as the refusal without it says.
 word() { "$assay" run write.toml --quiet --out out --only "$1" --write "$1" 2>&1 >/dev/null | sed -n 's/.*--destroy \([^ ]*\).*/\1/p' | grep -m 1 .; }
 
+# other CODE ARGUMENT …: starts somebody else's process, which runs CODE and stays until the row is over.
+other() {
+  need python3
+  local code=$1
+  shift
+  cat >other.py <<CODE
+import array, ctypes, mmap, os, socket, sys, threading, time
+def ready(): open("ready", "w").close(); time.sleep(90)
+$code
+ready()
+CODE
+  python3 other.py "$@" >/dev/null 2>other.err & others=$!; undo "kill -9 $others"
+  for _ in $(seq 100); do [ -e ready ] && return 0; sleep 0.05; done
+  skip "no such process: $(tail -n 1 other.err)"
+}
+
 # held FILE [read]: a process of somebody else has FILE open, for reading and writing or only for reading.
 held() {
   if [ "${2-}" = read ]; then sleep 60 4<"$1" & else sleep 60 4<>"$1" & fi >/dev/null 2>&1

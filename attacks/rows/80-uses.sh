@@ -1,21 +1,6 @@
 # Uses that are hard to see: the same bytes reached without a descriptor that /proc lists, from behind a
 # namespace, below an overlay, or only after the run has begun.
 
-# other CODE ARGUMENT …: starts somebody else's process, which runs CODE and stays until the row is over.
-other() {
-  need python3
-  local code=$1
-  shift
-  cat >other.py <<CODE
-import array, ctypes, mmap, os, socket, sys, threading, time
-def ready(): open("ready", "w").close(); time.sleep(90)
-$code
-ready()
-CODE
-  python3 other.py "$@" >/dev/null 2>other.err & others=$!; undo "kill -9 $others"
-  for _ in $(seq 100); do [ -e ready ] && return 0; sleep 0.05; done
-  skip "no such process: $(tail -n 1 other.err)"
-}
 ours() { "$assay" run read.toml --quiet --out "made-${1##*/}" --only "$1" --size 4MiB; }
 
 # U1-U3: storage under the target is held while the run goes on.
@@ -127,6 +112,15 @@ moved_target() { image i 16; noise n 8; dd if=n of=i bs=1M seek=8 conv=notrunc s
   during first.toml "$device" --write "$device"; victim i; python3 -c 'import fcntl, sys
 f = open(sys.argv[1], "rb"); b = bytearray(232); fcntl.ioctl(f, 0x4C05, b); b[24:32] = (8 << 20).to_bytes(8, "little"); fcntl.ioctl(f, 0x4C04, b)' "$device"; stopped; }
 row L1.29 "the target, a loop device, comes to lie on other bytes of its file while it is measured" moved_target
+
+# read_during: a run that reads $device, for some seconds.
+read_during() { sed 's/^measure.*/measure = { time = "30s" }/' read.toml >timed.toml; during timed.toml "$device"; }
+moved_read() { image i 16; attach i --sizelimit 8388608; need python3; read_during; python3 -c 'import fcntl, sys
+f = open(sys.argv[1], "rb"); b = bytearray(232); fcntl.ioctl(f, 0x4C05, b); b[24:32] = (8 << 20).to_bytes(8, "little"); fcntl.ioctl(f, 0x4C04, b)' "$device"; stopped; }
+row L1.34 "a loop device that is only read comes to lie on other bytes of its file" moved_read
+exchanged_read() { image i 16; image j 16; attach i -r; need python3; read_during; python3 -c 'import fcntl, sys
+f, j = open(sys.argv[1], "rb"), open("j", "rb"); fcntl.ioctl(f, 0x4C06, j.fileno())' "$device"; stopped; }
+row L1.35 "a loop device that is only read comes to lie on another file" exchanged_read
 
 uncounted() { zeros; local switch=/sys/block/${device#/dev/}/queue/iostats; [ -e "${switch%/queue*}/mq" ] || skip "no request queue"; echo 0 >"$switch" || skip "no switch"; undo "echo 1 >$switch"
   writes "$device"; says iostats; }

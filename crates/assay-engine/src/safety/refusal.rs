@@ -56,17 +56,29 @@ impl Claimed {
 
     /// Returns the error if somebody else has changed the device, by the tables in `machine`.
     fn change(&self, machine: &Machine) -> Option<Error> {
-        let name = self.device.title();
         let is_new = |part: &Device| self.partitions.iter().all(|old| old.number != part.number);
-        let message = if let Some(part) = self.device.partitions().into_iter().find(is_new) {
-            format!("{name} has a new partition {}", part.name)
-        } else if machine.foundation(self.device.number) != self.foundation {
-            format!("{name} now lies on other bytes than before")
-        } else {
-            return None;
-        };
+        match self.device.partitions().into_iter().find(is_new) {
+            Some(part) => Some(self.changed(&format!("has a new partition {}", part.name))),
+            None => self.other_bytes(machine),
+        }
+    }
+
+    /// Returns `true` if it lies on a loop device or is one: the bytes behind it can be exchanged.
+    pub(crate) fn is_on_loop(&self) -> bool {
+        let devices = self.foundation.iter().filter_map(|extent| extent.store.device());
+        devices.filter_map(Device::find).any(|device| device.backing_file().is_some())
+    }
+
+    /// Returns the error if it lies on other bytes than before, by the tables in `machine`.
+    pub(crate) fn other_bytes(&self, machine: &Machine) -> Option<Error> {
+        let is_same = machine.foundation(self.device.number) == self.foundation;
+        (!is_same).then(|| self.changed("now lies on other bytes than before"))
+    }
+
+    fn changed(&self, how: &str) -> Error {
+        let message = format!("{} {how}", self.device.title());
         let hint = "stop the program that changed the device, then start again";
-        Some(Error::environment("device-mounted", message, hint))
+        Error::environment("device-mounted", message, hint)
     }
 }
 

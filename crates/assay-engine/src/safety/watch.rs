@@ -1,5 +1,6 @@
 //! Watches a target that is written to for other users, because no claim and no lease keeps a loop
-//! device from being attached to it or to what it lies on.
+//! device from being attached to it or to what it lies on. Watches a loop device that is only read
+//! for other bytes behind it.
 //!
 //! Attached loop devices, file systems that are mounted from files, and writers that came and went
 //! ([`super::closed`]) are checked four times a second, all other uses as often as 1 % of a

@@ -15,6 +15,7 @@ use crate::safety::intent::{Intent, check_write};
 use crate::safety::loss::check_contents;
 use crate::safety::refusal::{Claimed, refusal, unknown_users};
 use crate::safety::sysfs::Device;
+use crate::safety::watch::Watch;
 use assay_fs::{DeviceNumber, Node, NodeKind};
 use rustix::fs::OFlags;
 use std::fs::File;
@@ -73,7 +74,8 @@ fn open_device(path: &Path, node: &Node, number: DeviceNumber, intent: &Intent) 
     if !intent.writes {
         let file = node.open(OFlags::RDONLY | OFlags::DIRECT).map_err(|e| cannot_open(path, e))?;
         lock(path, &file)?;
-        return describe(path, node, file);
+        let opened = describe(path, node, file)?;
+        return Ok(Opened { watch: watch_for_other_bytes(path, number)?, ..opened });
     }
     let device = Device::find(number).ok_or_else(|| unknown_device(path))?;
     let fatal = refusal(&device);
@@ -98,6 +100,16 @@ fn open_device(path: &Path, node: &Node, number: DeviceNumber, intent: &Intent) 
     let opened = Opened { watch, ..opened };
     opened.check_untouched()?;
     Ok(opened)
+}
+
+/// Watches a device that is only read: somebody may put other bytes behind a loop device.
+fn watch_for_other_bytes(path: &Path, number: DeviceNumber) -> Result<Option<Watch>> {
+    let Some(device) = Device::find(number) else { return Ok(None) };
+    let read = Claimed::of(device);
+    if !read.is_on_loop() {
+        return Ok(None);
+    }
+    watched(path, &[], move || read.other_bytes(&Machine::devices_alone()))
 }
 
 /// Returns the error for a device that is missing in `/sys`, where a mount may cover it.
