@@ -47,6 +47,29 @@ late_signal() { need strace; rewrite; strace -f -o /dev/null -e trace=unlinkat -
 row N21 "a second SIGINT after 0.8 s, while assay removes what it made" late_signal INT 130
 row N21 "a second SIGTERM after 0.8 s, while assay removes what it made" late_signal TERM 143
 
+# The user's file comes while assay is about to remove or rename the workload's.
+exchanged() { need strace; need python3; [ "$(uname -m)" = x86_64 ] || skip "other numbers of system calls"; rewrite; noise v 1; cp v copy; sleep 0.1
+  strace -f -o /dev/null -e trace=unlinkat,renameat2 -e inject=unlinkat,renameat2:delay_enter=300ms \
+    "$assay" run f.toml --quiet --out out --on ./d 2>err </dev/null & run=$!; undo "pkill -9 -P $run"
+  for _ in $(seq 500); do compgen -G 'd/assay-*/data/file' >/dev/null && break; sleep 0.02; done; pid=$(pgrep -P $run)
+  python3 - "$pid" <<'CODE' || fail "it removes nothing: $(cat err)"
+import glob, os, sys
+process = f"/proc/{sys.argv[1]}"
+while os.path.exists(process):
+    for thread in glob.glob(process + "/task/*/syscall"):
+        try:
+            number, directory = open(thread).read().split()[:2]
+            is_near = number in ("263", "316") and os.readlink(f"{process}/fd/{int(directory, 16)}").endswith("/data")
+        except (OSError, ValueError):
+            continue
+        if is_near:
+            os.rename("v", glob.glob("d/assay-*/data/file")[0])
+            sys.exit(0)
+sys.exit(1)
+CODE
+  run_ends "0|3"; cmp copy d/assay-*/data/file || fail "the user's file is gone: $(ls -AR d)"; }
+row N22 "the user exchanges the file of a workload for an older one while assay removes it" exchanged
+
 others() { walk; busy 'd/assay-*/data/tree/d01' "$assay" run f.toml --quiet --out out --on ./d; left=$(echo d/assay-*)
   mkdir -p "$(dirname "$left/$1")"; echo mine >"$left/$1"; victim "$left/$1"; end 0; }
 for name in notes data/notes data/photos/one data/tree/photos/one; do

@@ -174,6 +174,16 @@ impl AsFd for Node {
     }
 }
 
+/// The first part of the name of what is being removed.
+const GONE: &str = ".assay-gone-";
+
+/// Returns `true` if [`remove`] has given the file at `path` its name. A process that was killed
+/// leaves it.
+pub fn is_going(path: &Path) -> bool {
+    let digits = path.file_name().and_then(OsStr::to_str).and_then(|name| name.strip_prefix(GONE));
+    digits.is_some_and(|d| d.len() == 32 && d.bytes().all(|b| b.is_ascii_hexdigit()))
+}
+
 /// Removes `name` from `directory` if it leads to the inode `id`; otherwise leaves everything as it
 /// was. A directory is removed only if it is empty.
 ///
@@ -191,7 +201,7 @@ pub fn remove(directory: impl AsFd, name: &OsStr, id: InodeId) -> io::Result<()>
         NodeKind::Directory => AtFlags::REMOVEDIR,
         _ => AtFlags::empty(),
     };
-    let hidden = random_name(".assay-gone-");
+    let hidden = random_name(GONE);
     let keep = RenameFlags::NOREPLACE;
     match renameat_with(&directory, name, &directory, &hidden, keep) {
         Ok(()) => {}

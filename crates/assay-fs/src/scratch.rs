@@ -159,7 +159,8 @@ fn remove(
             let begun = age(&whole.node()?);
             let work_path = Path::new(WORK);
             clear(&work, work_path, &|path, node| {
-                path.strip_prefix(WORK).is_ok_and(makes) && age(node) >= begun
+                let is_made = path.strip_prefix(WORK).is_ok_and(makes) || node::is_going(path);
+                is_made && age(node) >= begun
             })?;
             whole.remove_directory(OsStr::new(WORK)).map_err(|e| left(work_path, &e))?;
         }
@@ -214,7 +215,8 @@ fn clear(
                 return Err(left(&path, &not_ours()));
             }
             if found.kind != NodeKind::Directory {
-                return directory.remove_file(&entry.name).map_err(|e| left(&path, &e));
+                let removed = node::remove(directory, &entry.name, found.id);
+                return removed.map_err(|e| left(&path, &e));
             }
             // A directory that is a mount point stays, and so do the directories around it.
             let sub = directory.below(&entry.name).map_err(|e| left(&path, &e))?;
