@@ -155,6 +155,37 @@ false_blkid() { zeros; mkdir bin; printf '#!/bin/sh\n%s\n' "$1" >bin/blkid; chmo
 stuck_tool() { false_blkid 'exec sleep 7777'; PATH=$PWD/bin:$PATH "$assay" run write.toml --quiet --out out --only "$device" --write "$device" >json 2>err & run=$!
   sleeper; kill -INT $run; run_over 5 || fail "it goes on"; run_ends 130; slept "blkid"; }
 row E13.1 "Ctrl-C while blkid does not answer" stuck_tool
+# A virus scanner that does not answer: the kernel lets the open wait for it.
+scanner='libc = ctypes.CDLL(None)
+group = libc.fanotify_init(4, 0)
+if group < 0 or libc.fanotify_mark(group, 1, ctypes.c_uint64(0x10000), -100, sys.argv[1].encode()) < 0: sys.exit("no fanotify")'
+scanned() { need_root; noise i 8; other "$scanner" "$PWD/i"; "$assay" run read.toml --quiet --out out --only ./i 2>err & run=$!
+  undo "kill -9 $run"; sleep 2; kill -0 $run || fail "it has ended: $(cat err)"; kill -s "$1" $run; sleep 1.2; kill -s "$1" $run; run_over 5 || fail "it goes on"; run_ends "$2"; }
+row E13.9 "two SIGINT while a virus scanner does not answer" scanned INT 130
+row E13.9 "two SIGTERM while a virus scanner does not answer" scanned TERM 143
+# full_pipe STREAM OPTION …: Ctrl-C on a run whose stdout (1) or stderr (2) nobody reads.
+full_pipe() { need python3; local stream=$1; shift; python3 - "$stream" "$assay" run "$@" <<'CODE' || fail "it goes on, or ends in another way"
+import os, signal, subprocess, sys, time
+reader, writer = os.pipe()
+os.set_blocking(writer, False)
+try:
+    while True: os.write(writer, b"x" * 4096)
+except BlockingIOError:
+    os.set_blocking(writer, True)
+streams = {1: subprocess.DEVNULL, 2: subprocess.DEVNULL, int(sys.argv[1]): writer}
+run = subprocess.Popen(sys.argv[2:], stdin=subprocess.DEVNULL, stdout=streams[1], stderr=streams[2])
+time.sleep(4)
+if run.poll() is not None: sys.exit(f"it has ended: {run.returncode}")
+run.send_signal(signal.SIGINT)
+try: code = run.wait(3)
+except subprocess.TimeoutExpired: run.kill(); sys.exit("it goes on")
+sys.exit(code != 130 and f"exit status {code}")
+CODE
+}
+full_stdout() { noise i 8; full_pipe 1 read.toml --out out --only ./i; }
+row E13.10 "Ctrl-C while nobody reads the standard output" full_stdout
+full_stderr() { full_pipe 2 write.toml --out out --only ./new --size 8MiB; }
+row E13.11 "Ctrl-C while nobody reads the messages" full_stderr
 endless_tool() { false_blkid 'exec cat /dev/zero'; ends 3 env PATH="$PWD/bin:$PATH" "$assay" run write.toml --quiet --out out --only "$device" --write "$device"; says "could not look at"; }
 row E13.2 "a blkid that says too much" endless_tool
 

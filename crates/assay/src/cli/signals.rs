@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 /// The signals that ask the program to end. `SIGQUIT` is not among them: a user who wants a core
 /// dump wants it unchanged, and the next run removes what is left.
@@ -33,6 +34,25 @@ pub(super) fn watch_for_interrupt() {
         }
     }
     watch(on_interrupt as *const () as libc::sighandler_t);
+    // Without the thread, which a limit may forbid, only such waits last until their end.
+    let _ = std::thread::Builder::new().name("signals".into()).spawn(take_waiting_signals);
+}
+
+/// Handles signals that wait because another thread, which the kernel has chosen for them, is in a
+/// call that only death ends: an `open` that a virus scanner has not yet allowed (fanotify).
+fn take_waiting_signals() {
+    const LOOK_AGAIN: Duration = Duration::from_millis(250);
+    // SAFETY: the set lives during the calls; zeros are a valid value of it.
+    unsafe {
+        let mut ends: libc::sigset_t = std::mem::zeroed();
+        ENDS.iter().for_each(|signal| _ = libc::sigaddset(&mut ends, *signal));
+        loop {
+            // What waits for the process is handled here before the first call returns.
+            libc::pthread_sigmask(libc::SIG_UNBLOCK, &ends, std::ptr::null_mut());
+            libc::pthread_sigmask(libc::SIG_BLOCK, &ends, std::ptr::null_mut());
+            std::thread::sleep(LOOK_AGAIN);
+        }
+    }
 }
 
 /// Returns `true` if a signal at `now` is long enough after the `first`. Two threads may handle two

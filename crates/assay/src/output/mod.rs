@@ -2,6 +2,7 @@
 
 pub mod plan;
 pub mod progress;
+pub mod stream;
 
 use assay_analysis::unseen::is_unseen;
 use assay_engine::plan::PlanError;
@@ -10,8 +11,9 @@ use assay_spec::Diagnostic;
 use rustix::fs::OFlags;
 use std::borrow::Cow;
 use std::fmt;
-use std::io::Write;
+use std::io::{self, Write};
 use std::os::fd::AsFd;
+use stream::Stream;
 
 /// The exit code of success.
 pub const DONE: u8 = 0;
@@ -146,16 +148,20 @@ fn json_escape(c: char) -> String {
 }
 
 fn write(text: &str) {
-    let mut out = std::io::stdout().lock();
     let end = if text.ends_with('\n') { "" } else { "\n" };
-    let Err(error) = write!(out, "{text}{end}").and_then(|()| out.flush()) else { return };
-    // A reader that has gone away, such as `head`, has seen enough. The exit code still says how
-    // the command ended. A full disk is an error.
-    if error.kind() == std::io::ErrorKind::BrokenPipe {
-        return;
-    }
-    say(&not_written(&error).to_string());
-    std::process::exit(i32::from(ENVIRONMENT));
+    let text = format!("{text}{end}");
+    let Err(error) = Stream::to(&std::io::stdout()).write_all(text.as_bytes()) else { return };
+    let code = match error.kind() {
+        // A reader that has gone away, such as `head`, has seen enough. The exit code still says
+        // how the command ended. A full disk is an error.
+        io::ErrorKind::BrokenPipe => return,
+        io::ErrorKind::TimedOut => INTERRUPTED,
+        _ => {
+            say(&not_written(&error).to_string());
+            ENVIRONMENT
+        }
+    };
+    std::process::exit(i32::from(code));
 }
 
 /// Refuses a standard output that is open for reading only: what is printed would be lost without
@@ -190,7 +196,7 @@ pub fn talk(text: &str) {
 /// [`one_line`].
 fn say(text: &str) {
     // A closed stderr is no reason to fail.
-    let _ = writeln!(std::io::stderr().lock(), "{}", visible(text));
+    let _ = Stream::to(&std::io::stderr()).write_all(format!("{}\n", visible(text)).as_bytes());
 }
 
 /// Returns the text with characters that would act on a terminal shown as `\u{1b}` and the like.
