@@ -41,8 +41,9 @@ row D7.2 "a file of assay's behind a loop device, renamed since" renamed
 two_names() { "$assay" run read.toml --quiet --out one --only ./f --size 4MiB; ln f g; victim f; writes ./f; }
 row D7.3 "a file of assay's with a hard link" two_names
 
-partitioned() { image i 32; need sfdisk
-  printf 'label: dos\n2048,16384,83\n20480,16384,83\n' | sfdisk -q i >/dev/null
+# partitioned [MIB]: a disk with two partitions, of which the first is larger if MIB says so.
+partitioned() { local first=$((${1:-8} * 2048)); image i $((first / 2048 + 24)); need sfdisk
+  printf 'label: dos\n2048,%s,83\n%s,16384,83\n' $first $((first + 4096)) | sfdisk -q i >/dev/null
   attach i --partscan; [ -b "${device}p1" ] || { need partx; partx -a "$device" 2>/dev/null || true; }
   [ -b "${device}p1" ] || skip "no partitions"; undo "partx -d $device"; }
 part_of_mounted_disk() { partitioned; ext4 "${device}p1"; mounted "${device}p1" m -o ro,noload; victim i
@@ -68,7 +69,8 @@ home_overlay() { grep -q overlay /proc/filesystems || skip "no overlay"; partiti
   system_at "mount ${disk}p1 m; mkdir m/u m/w; mount -t overlay none /home -o lowerdir=/home,upperdir=$PWD/m/u,workdir=$PWD/m/w"; }
 row S17 "a partition beside the upper layer of an overlay on /home" home_overlay
 # The layers of an overlay on /home, named in ways that do not lead to them (or hardly).
-home_layers() { grep -q overlay /proc/filesystems || skip "no overlay"; partitioned; disk=$device; ext4 "${disk}p1"; mkdir m o
+home_layers() { grep -q overlay /proc/filesystems || skip "no overlay"; mkdir m o
+  [ -n "${disk-}" ] || { partitioned; disk=$device; ext4 "${disk}p1"; }
   need unshare; printf 'set -e\nmount %sp1 m; mkdir -p m/u m/w m/l m/l:x\n%s\nexec "$@"\n' "$disk" "$1" >inside.sh
   unshare -m sh inside.sh true || skip "no such overlay"
   refused unshare -m sh inside.sh "$assay" run write.toml --quiet --out out --only "${disk}p2" --write "${disk}p2"; says "$2"; }
@@ -84,6 +86,15 @@ row S17.4 "a partition beside layers that were unmounted" home_lazy
 home_exchanged() { home_layers "mount -t overlay none /home -o lowerdir=$PWD/m/l,upperdir=$PWD/m/u,workdir=$PWD/m/w
 umount -l m; mkdir -p m/l m/u" "$unseen"; }
 row S17.5 "a partition beside layers that were unmounted, with directories of their names" home_exchanged
+home_covered() { home_layers "mount -t overlay none /home -o lowerdir=$PWD/o:$PWD/m/l; mount -t tmpfs none m; mkdir m/l" "that carries this system"; }
+row S17.6 "a partition beside a lower layer that another mount covers" home_covered
+home_btrfs() { partitioned 128; disk=$device; need mkfs.btrfs; mkfs.btrfs -q "${disk}p1" >/dev/null
+  home_layers "mount -t overlay none /home -o lowerdir=$PWD/o:$PWD/m/l" "that carries this system"; }
+row S17.7 "a partition beside a layer on btrfs" home_btrfs
+home_whole() { grep -q overlay /proc/filesystems || skip "no overlay"; need unshare; zeros; mkdir l
+  printf 'mount -t overlay none /home -o lowerdir=l:/home && exec "$@"\n' >inside.sh; unshare -m sh inside.sh true || skip "no such overlay"
+  ends 0 unshare -m sh inside.sh "$assay" run write.toml --quiet --out out --only "$device" --write "$device"; }
+row S17.8 "another whole disk is free, though a layer of an overlay on /home is unknown" home_whole
 home_journal() { partitioned; disk=$device; need mke2fs; mke2fs -q -F -O journal_dev -b 4096 "${disk}p1" >/dev/null 2>&1; image j 32; attach j
   mke2fs -q -F -t ext4 -b 4096 -J device="${disk}p1" "$device" >/dev/null 2>&1 || skip "no journal there"; system_at "mount $device /home"; }
 row S18 "a partition beside the external journal of /home" home_journal

@@ -19,7 +19,8 @@ const DEPTH: usize = 2;
 /// A watch over devices and files.
 #[derive(Debug)]
 pub(super) struct ClosedWriters {
-    queue: OwnedFd,
+    /// The kernel's queue; `None` if there is nothing to watch. A user may have only few of them.
+    queue: Option<OwnedFd>,
     /// The paths of the watched devices and files, by the kernel's number of the watch.
     names: Vec<(i32, PathBuf)>,
 }
@@ -30,8 +31,11 @@ impl ClosedWriters {
     /// # Errors
     /// If the kernel gives no watch: `fs.inotify` limits their number.
     pub(super) fn watch(paths: &[PathBuf]) -> io::Result<ClosedWriters> {
-        let queue = init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
         let mut names = Vec::new();
+        if paths.is_empty() {
+            return Ok(ClosedWriters { queue: None, names });
+        }
+        let queue = init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
         for path in paths {
             let number = add_watch(&queue, path, WatchFlags::CLOSE_WRITE)?;
             // A path such as `/proc/self/fd/7` tells nobody anything.
@@ -40,13 +44,13 @@ impl ClosedWriters {
                 names.push((add_watch(&queue, &upper, WatchFlags::CLOSE_WRITE)?, upper));
             }
         }
-        Ok(ClosedWriters { queue, names })
+        Ok(ClosedWriters { queue: Some(queue), names })
     }
 
     /// Returns the name of a device or file that somebody had open for writing, if there is one.
     pub(super) fn next(&self) -> Option<&Path> {
         let mut buffer = [MaybeUninit::uninit(); 256];
-        let mut events = Reader::new(&self.queue, &mut buffer);
+        let mut events = Reader::new(self.queue.as_ref()?, &mut buffer);
         while let Ok(event) = events.next() {
             if event.events().contains(ReadFlags::CLOSE_WRITE) {
                 let name = self.names.iter().find(|(number, _)| *number == event.wd())?;

@@ -181,11 +181,12 @@ pub const EXPLANATIONS: &[(&str, &str)] = &[
         "assay writes to a device only if nobody else uses it, and here it cannot find that out. \
          Perhaps assay runs in a pid namespace (a container), which hides other processes; or a \
          mount covers a part of /proc or /sys; or this root may not inspect other processes; or \
-         the file behind a loop device is unknown, or a layer of an overlay on /home or another \
-         part of the system. Then an empty list of users proves nothing: run \
-         assay outside. Or the kernel does not count writes to the device or to one below it \
-         (`queue/iostats` is 0). assay can write to new files anywhere, because for files the \
-         kernel itself says whether anybody else has them open.",
+         the file behind a loop device is unknown. Then an empty list of users proves nothing: run \
+         assay outside. Or /home or another part of the system is an overlay with a layer that \
+         assay cannot find by its name; then any partition may be on its disk. Or the kernel does \
+         not count writes to the device or to one below it (`queue/iostats` is 0). assay can write \
+         to new files anywhere, because for files the kernel itself says whether anybody else has \
+         them open.",
     ),
     (
         "write-mismatch",

@@ -18,6 +18,7 @@ use super::writers::{Writers, writers};
 use assay_fs::DeviceNumber;
 use std::collections::BTreeSet;
 use std::fs;
+use std::io;
 use std::ops::Range;
 use std::path::Path;
 
@@ -46,18 +47,21 @@ pub(crate) struct Usage {
 impl Machine {
     /// Reads all tables.
     pub(crate) fn read() -> Machine {
-        let swaps = tables::swaps(&fs::read("/proc/swaps").unwrap_or_default());
+        let swaps = fs::read("/proc/swaps");
+        // A kernel without swap has no such file.
+        let is_unread = |e: &io::Error| e.kind() != io::ErrorKind::NotFound;
+        let unknown_swap = swaps.as_ref().err().filter(|e| is_unread(e));
+        let unknown_swap = unknown_swap.map(|_| "/proc/swaps cannot be read".to_owned());
+        let swaps = tables::swaps(&swaps.unwrap_or_default());
         let swaps = swaps.iter().filter_map(|path| Store::at(path)).collect();
-        let ((mounts, is_complete), writers) = (mounts::all(), writers());
+        let ((mounts, unread), writers) = (mounts::all(), writers());
         // For other users than root this is the normal case, and no obstacle.
         let is_root = rustix::process::geteuid().is_root();
         let hidden = writers.hidden.as_ref().filter(|_| is_root);
         let hidden = hidden.map(|process| format!("root may not look into {process}"));
-        let unread = (is_root && !is_complete)
-            .then(|| "root cannot look into a mount namespace that a file keeps".to_owned());
-        let mut read = Machine { mounts, swaps, writers, ..Machine::devices_alone() };
-        read.obstacle = view::obstacle().or(hidden).or(unread).or(read.unknown_layer());
-        read
+        let unread = unread.filter(|_| is_root).map(str::to_owned);
+        let obstacle = view::obstacle().or(hidden).or(unread).or(unknown_swap);
+        Machine { mounts, swaps, writers, obstacle, ..Machine::devices_alone() }
     }
 
     /// Reads only the loop devices and the names of disks.

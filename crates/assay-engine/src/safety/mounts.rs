@@ -5,33 +5,46 @@ use super::overlay;
 use super::store::Store;
 use super::sysfs::Device;
 use super::tables::{self, Mount};
-use super::writers::processes;
+use super::writers::{is_gone, processes};
 use assay_fs::DeviceNumber;
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 /// Returns the mounts of all namespaces that this process may look into; those of its own and of
-/// process 1 come first. Returns `false` if there is a namespace that it may not look into though a
-/// mount shows that it is there, or if processes cannot be listed.
-pub(super) fn all() -> (Vec<Mount>, bool) {
-    let own = fs::read("/proc/self/mountinfo").unwrap_or_default();
-    let mut mounts = tables::mounts(&own, "self");
-    mounts.extend(tables::mounts(&fs::read("/proc/1/mountinfo").unwrap_or_default(), "1"));
+/// process 1 come first. Returns also why there may be more of them, if so: a table or the list of
+/// processes cannot be read, or a mount shows a namespace that this process may not look into.
+pub(super) fn all() -> (Vec<Mount>, Option<&'static str>) {
+    let mut unread = None;
+    let mut table = |process: &str| match fs::read(format!("/proc/{process}/mountinfo")) {
+        Ok(table) => Some(tables::mounts(&table, process)),
+        Err(e) => {
+            // The table of a process that has just ended is invalid.
+            if !is_gone(&e) && e.raw_os_error() != Some(libc::EINVAL) {
+                unread = Some("a table of mounts cannot be read");
+            }
+            None
+        }
+    };
+    let mut mounts = table("self").unwrap_or_default();
+    mounts.extend(table("1").unwrap_or_default());
     let namespace = |process: &str| fs::read_link(format!("/proc/{process}/ns/mnt")).ok();
     let mut seen: BTreeSet<PathBuf> = ["self", "1"].into_iter().filter_map(namespace).collect();
     let listed = processes();
-    let are_listed = listed.is_ok();
+    let unlisted = listed.is_err().then_some("processes cannot be listed");
     for process in listed.unwrap_or_default() {
-        if namespace(&process).is_some_and(|n| seen.insert(n)) {
-            let table = fs::read(format!("/proc/{process}/mountinfo")).unwrap_or_default();
-            mounts.extend(tables::mounts(&table, &process));
+        let Some(namespace) = namespace(&process).filter(|n| !seen.contains(n)) else { continue };
+        if let Some(found) = table(&process) {
+            seen.insert(namespace);
+            mounts.extend(found);
         }
     }
     let (kept, is_complete) = namespaces::kept(&mounts, seen);
     mounts.extend(kept);
-    (mounts, is_complete && are_listed)
+    let hidden =
+        (!is_complete).then_some("it cannot look into a mount namespace that a file keeps");
+    (mounts, unread.or(unlisted).or(hidden))
 }
 
 /// Returns the files that file systems are mounted from without a loop device, in this namespace.
@@ -70,27 +83,25 @@ impl Mount {
         devices
     }
 
-    /// Returns the devices of the file systems that an overlay's layers are in, with anonymous
-    /// numbers where a file system has one; `None` if a layer cannot be found by its name.
-    pub(super) fn layers(&self) -> Option<Vec<DeviceNumber>> {
-        if self.kind == "overlay" && self.layers.is_empty() {
-            return None;
-        }
+    /// Returns the paths that an overlay's layers have now, as far as they are found by their
+    /// names, and whether these are all of them.
+    pub(super) fn layers_found(&self) -> (Vec<PathBuf>, bool) {
         let root = Path::new("/proc").join(&self.process).join("root");
-        let place = |layer: &PathBuf| {
-            // The kernel keeps a relative name without the directory that it began from.
-            fs::metadata(root.join(layer.strip_prefix("/").ok()?)).ok().filter(fs::Metadata::is_dir)
-        };
-        let places: Vec<_> = self.layers.iter().map(place).collect::<Option<_>>()?;
+        let place = |path: &Path| Some(root.join(path.strip_prefix("/").ok()?));
+        // The kernel keeps a relative name without the directory that it began from.
+        let layer = |name: &PathBuf| place(name)?.canonicalize().ok().filter(|path| path.is_dir());
+        let found: Vec<PathBuf> = self.layers.iter().filter_map(layer).collect();
+        let is_overlay = self.kind == "overlay";
+        let is_whole = found.len() == self.layers.len() && !(is_overlay && found.is_empty());
         // If the first layer was unmounted since, its name may lead to another directory.
-        if let Some(first) = places.first() {
-            let below_root = self.point.strip_prefix("/").ok()?;
-            let shown = fs::metadata(root.join(below_root)).ok()?;
-            if self.root == Path::new("/") && !overlay::is_shown_as(first, &shown) {
-                return None;
-            }
-        }
-        Some(places.iter().map(|place| DeviceNumber::from_raw(place.dev())).collect())
+        let is_first = || {
+            let (first, point) = (found.first()?.metadata().ok()?, place(&self.point)?);
+            Some(overlay::is_shown_as(&first, &point.metadata().ok()?))
+        };
+        // The directory may change between the two looks.
+        let is_seen = || (0..3).any(|_| is_first() == Some(true));
+        let is_known = is_whole && (!is_overlay || self.root != Path::new("/") || is_seen());
+        (found, is_known)
     }
 
     /// Returns the devices that can hold the journal of an ext3 or ext4 that has none of its own.

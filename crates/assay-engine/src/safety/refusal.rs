@@ -30,19 +30,19 @@ pub(crate) fn refusal(device: &Device) -> Option<Error> {
     patiently(|| refusal_and_cause(&Machine::read(), device))
 }
 
-/// A device as it was when this run opened it exclusively.
-pub(crate) struct Claimed {
+/// A device as it was when this run opened it.
+pub(crate) struct AsOpened {
     pub(crate) device: Device,
     partitions: Vec<Device>,
     /// The extents that it lies on.
     foundation: Vec<Extent>,
 }
 
-impl Claimed {
+impl AsOpened {
     /// Returns `device` as it is.
-    pub(crate) fn of(device: Device) -> Claimed {
+    pub(crate) fn of(device: Device) -> AsOpened {
         let foundation = Machine::devices_alone().foundation(device.number);
-        Claimed { partitions: device.partitions(), foundation, device }
+        AsOpened { partitions: device.partitions(), foundation, device }
     }
 
     /// Returns why the device must not be written to any more, or `None` if it still may be.
@@ -98,6 +98,12 @@ pub(crate) fn refusal_now(machine: &Machine, device: &Device) -> Option<Error> {
         let hint = "only read this disk (assay never writes to the system's own disk), or measure \
                     writes in a new file on it: `./scratch.img --size 1GiB`";
         return Some(Error::environment("device-system", message, hint));
+    }
+    if let Some(why) = machine.unknown_layer(device) {
+        let message = format!("{name} may be on the disk that carries this system: {why}");
+        let hint = "unmount the overlay (`systemd-sysext unmerge` those of extensions), or measure \
+                    a whole disk, or a new file: `./scratch.img --size 1GiB`";
+        return Some(Error::environment("users-unknown", message, hint));
     }
     if let Some(usage) = machine.use_of_device(device.number) {
         let message = format!("{name} {}", usage.text);

@@ -1,7 +1,7 @@
 //! The disks of the running system, which are never written to.
 //!
-//! *Invariant.* In doubt, a device belongs to the system: an overlay whose layers are not known is
-//! an obstacle to writing to any device.
+//! *Invariant.* In doubt, a device belongs to the system: while the layers of an overlay are not
+//! all known, no partition is written to.
 
 use super::in_use::Machine;
 use super::store::Store;
@@ -34,12 +34,16 @@ impl Machine {
                 continue;
             }
             let mounts: Vec<&Mount> = self.mounts.iter().filter(|m| m.number == number).collect();
-            waiting.extend(mounts.iter().flat_map(|m| [m.devices(), m.journals()].concat()));
-            let layers: Vec<_> = mounts.iter().filter_map(|mount| mount.layers()).collect();
-            if layers.is_empty() && !mounts.iter().any(|mount| mount.point == Path::new("/")) {
+            let mut is_known = mounts.iter().any(|m| m.is_ours() && m.point == Path::new("/"));
+            for mount in &mounts {
+                let (layers, is_whole) = mount.layers_found();
+                is_known |= is_whole;
+                waiting.extend([mount.devices(), mount.journals()].concat());
+                waiting.extend(layers.iter().flat_map(|layer| self.around(layer, mount)));
+            }
+            if !is_known {
                 unknown = unknown.or(mounts.first().copied());
             }
-            waiting.extend(layers.concat());
             waiting.extend(self.foundation(number).iter().map(|under| match under.store {
                 Store::Device(number) | Store::File(number, _) => number,
             }));
@@ -47,11 +51,22 @@ impl Machine {
         (found, unknown)
     }
 
-    /// Returns why a device may belong to the system though [`Machine::is_system`] does not say so.
-    pub(super) fn unknown_layer(&self) -> Option<String> {
+    /// Returns the file systems that the directory `layer` of the overlay `of` can lie on: all that
+    /// are mounted on it or above, because another mount may have covered its own since.
+    fn around(&self, layer: &Path, of: &Mount) -> impl Iterator<Item = DeviceNumber> {
+        let can_hold =
+            |mount: &&Mount| mount.process == of.process && layer.starts_with(&mount.point);
+        self.mounts.iter().filter(can_hold).map(|mount| mount.number)
+    }
+
+    /// Returns why `device` may be a part of the system's disk though [`Machine::is_system`] does
+    /// not say so. A whole disk cannot be: the claim on it fails while anything on it is mounted.
+    pub(super) fn unknown_layer(&self, device: &Device) -> Option<String> {
         let (_, overlay) = self.system();
         let point = overlay?.point.display();
-        Some(format!("it cannot find all layers of the overlay on {point}"))
+        let mut below = self.devices_below(device).into_iter().filter_map(Device::find);
+        let is_part = below.any(|device| device.parent().is_some());
+        is_part.then(|| format!("assay cannot find all layers of the overlay on {point}"))
     }
 
     /// Returns `true` if `device`, or anything it lies on, belongs to the disks of the system.

@@ -9,11 +9,10 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
-/// The options that name the upper and the lower layers of an overlay. Only the first lists several
-/// names, with colons between them.
-const LOWERS: &[u8] = b"lowerdir=";
+/// The options of an overlay that name a layer each, and the one that lists lower layers.
 const UPPER: &[&[u8]] = &[b"upperdir="];
-const LOWER: &[&[u8]] = &[b"lowerdir+=", b"datadir+="];
+const LOWER_LIST: &[u8] = b"lowerdir=";
+const LOWER_EACH: &[&[u8]] = &[b"lowerdir+=", b"datadir+="];
 /// The options that name further devices, of XFS and of reiserfs.
 const FURTHER: &[&[u8]] = &[b"logdev=", b"rtdev=", b"jdev="];
 
@@ -54,7 +53,7 @@ fn mount(line: &[u8], process: &str) -> Option<Mount> {
         number: DeviceNumber::parse(std::str::from_utf8(number).ok()?)?,
         point: path(point),
         root: path(fields.get(3)?),
-        layers: [named(options, UPPER), listed(options), named(options, LOWER)].concat(),
+        layers: [named(options, UPPER), listed(options), named(options, LOWER_EACH)].concat(),
         further: named(options, FURTHER),
         kind: String::from_utf8_lossy(fields.get(dash + 1)?).into_owned(),
         source: path(fields.get(dash + 2)?),
@@ -69,24 +68,29 @@ fn named(options: &[u8], keys: &[&[u8]]) -> Vec<PathBuf> {
     values.filter(|name| !name.is_empty()).map(path).collect()
 }
 
-/// Returns the lower layers that `options` lists in one value. A colon in a name has a backslash
-/// before it.
+/// Returns the lower layers that `options` lists. Between them are colons; one in a name has a
+/// backslash before it or, as some kernels show it, is escaped as `\072`.
 fn listed(options: &[u8]) -> Vec<PathBuf> {
-    let value = |option| <[u8]>::strip_prefix(option, LOWERS);
-    let mut names = vec![Vec::new()];
-    for value in options.split(|b| *b == b',').filter_map(value) {
-        let mut bytes = unescape(value).into_iter();
-        while let Some(byte) = bytes.next() {
-            match byte {
-                b':' => names.push(Vec::new()),
-                b'\\' => names.last_mut().expect("one at least").extend(bytes.next()),
-                _ => names.last_mut().expect("one at least").push(byte),
-            }
+    const BACKSLASH: &[u8] = b"\\134";
+    let value = |option| <[u8]>::strip_prefix(option, LOWER_LIST);
+    let Some(mut rest) = options.split(|b| *b == b',').find_map(value) else { return Vec::new() };
+    let (mut names, mut name) = (Vec::new(), Vec::new());
+    while let Some((&first, tail)) = rest.split_first() {
+        rest = tail;
+        if first == b':' {
+            names.push(std::mem::take(&mut name));
+        } else if let Some(after) = [&[first], tail].concat().strip_prefix(BACKSLASH) {
+            // The next character is itself; if it is a backslash, the table escapes it, too.
+            let length = if after.starts_with(BACKSLASH) { BACKSLASH.len() } else { 1 };
+            let length = length.min(after.len());
+            name.extend(&after[..length]);
+            rest = &tail[BACKSLASH.len() - 1 + length..];
+        } else {
+            name.push(first);
         }
-        names.push(Vec::new());
     }
-    let names = names.into_iter().filter(|name| !name.is_empty());
-    names.map(|name| PathBuf::from(OsString::from_vec(name))).collect()
+    names.push(name);
+    names.iter().filter(|name| !name.is_empty()).map(|name| path(name)).collect()
 }
 
 /// Parses `/proc/swaps`, and returns the paths of active swap files and devices.
@@ -146,12 +150,14 @@ mod tests {
     #[test]
     fn names_with_colons() {
         let line = b"51 1 0:46 / /o rw - overlay o rw,lowerdir=/l\\134:x:/k::/d,upperdir=/u:p\n\
+            52 1 0:48 / /o rw - overlay o rw,lowerdir=/l\\072x:/a\\134\\134b\\040c:/k\\134\n\
             52 1 0:47 / /o rw - overlay o rw,lowerdir+=/l:x,lowerdir+=/k,datadir+=/d\n\
             53 1 8:1 / /x rw - xfs /dev/sda1 rw,logdev=/dev/disk/by-path/pci-0000:00\n";
         let mounts = mounts(line, "self");
         assert_eq!(mounts[0].layers, ["/u:p", "/l:x", "/k", "/d"].map(PathBuf::from));
-        assert_eq!(mounts[1].layers, ["/l:x", "/k", "/d"].map(PathBuf::from));
-        assert_eq!(mounts[2].further, [PathBuf::from("/dev/disk/by-path/pci-0000:00")]);
+        assert_eq!(mounts[1].layers, ["/l:x", "/a\\b c", "/k"].map(PathBuf::from));
+        assert_eq!(mounts[2].layers, ["/l:x", "/k", "/d"].map(PathBuf::from));
+        assert_eq!(mounts[3].further, [PathBuf::from("/dev/disk/by-path/pci-0000:00")]);
     }
 
     #[test]

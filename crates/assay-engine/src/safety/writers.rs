@@ -115,7 +115,7 @@ fn threads(process: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 /// Returns `true` for the error of a look at a process, thread or descriptor that has ended since.
-fn is_gone(e: &io::Error) -> bool {
+pub(super) fn is_gone(e: &io::Error) -> bool {
     e.kind() == ErrorKind::NotFound || e.raw_os_error() == Some(libc::ESRCH)
 }
 

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::safety::in_use::Machine;
 use crate::safety::intent::{Intent, check_write};
 use crate::safety::loss::check_contents;
-use crate::safety::refusal::{Claimed, refusal, unknown_users};
+use crate::safety::refusal::{AsOpened, refusal, unknown_users};
 use crate::safety::sysfs::Device;
 use crate::safety::watch::Watch;
 use assay_fs::{DeviceNumber, Node, NodeKind};
@@ -94,7 +94,7 @@ fn open_device(path: &Path, node: &Node, number: DeviceNumber, intent: &Intent) 
     }
     let opened = Opened { _claims: claims, ..opened }.with_writes_counted(&device);
     // What is examined from here on is what will be written.
-    let claimed = Claimed::of(device);
+    let claimed = AsOpened::of(device);
     check_contents(&claimed.device, &opened.file, intent)?;
     let watch = watched(path, &opened.below(), move || claimed.refusal())?;
     let opened = Opened { watch, ..opened };
@@ -105,7 +105,7 @@ fn open_device(path: &Path, node: &Node, number: DeviceNumber, intent: &Intent) 
 /// Watches a device that is only read: somebody may put other bytes behind a loop device.
 fn watch_for_other_bytes(path: &Path, number: DeviceNumber) -> Result<Option<Watch>> {
     let Some(device) = Device::find(number) else { return Ok(None) };
-    let read = Claimed::of(device);
+    let read = AsOpened::of(device);
     if !read.is_on_loop() {
         return Ok(None);
     }
