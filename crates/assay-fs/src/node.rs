@@ -205,8 +205,11 @@ pub fn remove(directory: impl AsFd, name: &OsStr, id: InodeId) -> io::Result<()>
     let keep = RenameFlags::NOREPLACE;
     match renameat_with(&directory, name, &directory, &hidden, keep) {
         Ok(()) => {}
-        // FUSE and some network file systems cannot rename without replacing.
-        Err(Errno::INVAL | Errno::NOSYS) => return Ok(unlinkat(&directory, name, flags)?),
+        // FUSE and some network file systems cannot rename without replacing, and a full one has no
+        // room for a longer name.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOSPC | Errno::DQUOT) => {
+            return Ok(unlinkat(&directory, name, flags)?);
+        }
         Err(e) => return Err(e.into()),
     }
     let moved = Node::find_at(&directory, Path::new(&hidden), OFlags::NOFOLLOW)?;
