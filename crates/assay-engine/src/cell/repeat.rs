@@ -94,9 +94,9 @@ impl Repeat<'_> {
             steady = end.steady;
         }
         before_measure(target);
-        let busy = BusyTime::start();
         let mut recorder = Recorder::new(self.log_writer()?).keeping(*first);
         let end = self.end(phases.measure);
+        let busy = BusyTime::start();
         let end = run_phase(target, &mut generator, *arrival, end, gap_seed, &mut recorder)?;
         let busy = busy.end();
         let Recorded { ops, seconds, fine, first } = recorder.finish()?;
