@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// The longest wait for requests in flight when a phase is asked to end.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
+pub const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The reason why every running phase is to end, or [`GO_ON`].
 static STOP: AtomicU8 = AtomicU8::new(GO_ON);
@@ -33,6 +33,11 @@ pub(crate) fn stop_for_another_writer(what: &str) {
 /// Returns `true` if the running phases were asked to end.
 pub fn is_interrupted() -> bool {
     STOP.load(Ordering::Relaxed) != GO_ON
+}
+
+/// Returns `true` if the user asked the running phases to end.
+pub fn is_interrupted_by_user() -> bool {
+    STOP.load(Ordering::Relaxed) == INTERRUPTED
 }
 
 /// Returns the error for a phase that was asked to end. Where a run can be resumed, its caller has

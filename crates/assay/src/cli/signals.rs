@@ -40,18 +40,38 @@ pub(super) fn watch_for_interrupt() {
 
 /// Handles signals that wait because another thread, which the kernel has chosen for them, is in a
 /// call that only death ends: an `open` that a virus scanner has not yet allowed (fanotify).
+///
+/// Only a signal that already waited at the look before is handled here: otherwise the other thread
+/// takes it, and its sleep ends early.
 fn take_waiting_signals() {
     const LOOK_AGAIN: Duration = Duration::from_millis(250);
-    // SAFETY: the set lives during the calls; zeros are a valid value of it.
-    unsafe {
-        let mut ends: libc::sigset_t = std::mem::zeroed();
-        ENDS.iter().for_each(|signal| _ = libc::sigaddset(&mut ends, *signal));
-        loop {
-            // What waits for the process is handled here before the first call returns.
-            libc::pthread_sigmask(libc::SIG_UNBLOCK, &ends, std::ptr::null_mut());
-            libc::pthread_sigmask(libc::SIG_BLOCK, &ends, std::ptr::null_mut());
-            std::thread::sleep(LOOK_AGAIN);
+    let waiting = || {
+        // SAFETY: both sets live during the calls; zeros are a valid value of them.
+        unsafe {
+            let mut pending: libc::sigset_t = std::mem::zeroed();
+            libc::sigpending(&mut pending);
+            ENDS.map(|signal| libc::sigismember(&pending, signal) == 1)
         }
+    };
+    let change = |how| {
+        // SAFETY: the set lives during the calls; zeros are a valid value of it.
+        unsafe {
+            let mut ends: libc::sigset_t = std::mem::zeroed();
+            ENDS.iter().for_each(|signal| _ = libc::sigaddset(&mut ends, *signal));
+            libc::pthread_sigmask(how, &ends, std::ptr::null_mut());
+        }
+    };
+    change(libc::SIG_BLOCK);
+    let mut before = waiting();
+    loop {
+        std::thread::sleep(LOOK_AGAIN);
+        let now = waiting();
+        if before.iter().zip(now).any(|(before, now)| *before && now) {
+            // What waits is handled in this thread before the call returns.
+            change(libc::SIG_UNBLOCK);
+            change(libc::SIG_BLOCK);
+        }
+        before = now;
     }
 }
 

@@ -151,17 +151,16 @@ fn write(text: &str) {
     let end = if text.ends_with('\n') { "" } else { "\n" };
     let text = format!("{text}{end}");
     let Err(error) = Stream::to(&std::io::stdout()).write_all(text.as_bytes()) else { return };
-    let code = match error.kind() {
-        // A reader that has gone away, such as `head`, has seen enough. The exit code still says
-        // how the command ended. A full disk is an error.
-        io::ErrorKind::BrokenPipe => return,
-        io::ErrorKind::TimedOut => INTERRUPTED,
-        _ => {
-            say(&not_written(&error).to_string());
-            ENVIRONMENT
-        }
-    };
-    std::process::exit(i32::from(code));
+    // A reader that has gone away, such as `head`, has seen enough. The exit code still says how
+    // the command ended. A full disk is an error.
+    if error.kind() == io::ErrorKind::BrokenPipe {
+        return;
+    }
+    if stream::is_dropped(&error) {
+        std::process::exit(i32::from(INTERRUPTED));
+    }
+    say(&not_written(&error).to_string());
+    std::process::exit(i32::from(ENVIRONMENT));
 }
 
 /// Refuses a standard output that is open for reading only: what is printed would be lost without

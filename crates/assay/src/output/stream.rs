@@ -1,22 +1,45 @@
 //! Standard output and error. A reader that has stopped reading does not keep the program from
-//! ending: after Ctrl-C, what has no room is dropped.
+//! ending: some time after Ctrl-C, what has no room is dropped.
 
 use assay_engine::stop;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
+use std::fmt;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::OnceLock;
+use std::time::Instant;
 
 /// The number of bytes that a pipe with room takes without waiting (`PIPE_BUF`).
 const WITHOUT_WAITING: usize = 4096;
 /// The time between two looks for an interrupt.
 const LOOK_AGAIN: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
-/// A stream without a buffer.
+/// A stream without a buffer: that of the standard library would wait for room.
 pub struct Stream<'f>(BorrowedFd<'f>);
 
+/// When a wait for room first saw that the user wants to end the program.
+static INTERRUPTED: OnceLock<Instant> = OnceLock::new();
+
+/// The reason why text was dropped: the user asked the program to end, and nobody reads.
+#[derive(Debug)]
+struct Dropped;
+
+impl fmt::Display for Dropped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("interrupted while nobody reads the output")
+    }
+}
+
+impl std::error::Error for Dropped {}
+
+/// Returns `true` if a stream returned `error` because the user has asked the program to end.
+pub fn is_dropped(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(|cause| cause.is::<Dropped>())
+}
+
 impl<'f> Stream<'f> {
-    /// Returns a stream to a standard file. The program must not have written to it in another way.
+    /// Returns a stream to a standard file, whose buffer in the standard library must be empty.
     pub fn to(file: &'f impl AsFd) -> Stream<'f> {
         Stream(file.as_fd())
     }
@@ -24,18 +47,19 @@ impl<'f> Stream<'f> {
     /// Waits for room.
     ///
     /// # Errors
-    /// If the program is asked to end meanwhile: of the kind [`io::ErrorKind::TimedOut`].
+    /// If there is none, and [`stop::PATIENCE`] is over since the user asked the program to end
+    /// (see [`is_dropped`]).
     fn wait(&self) -> io::Result<()> {
         loop {
             let mut files = [PollFd::new(&self.0, PollFlags::OUT)];
-            // Whether there is room is looked at first: the program says why it ends, if it can.
-            let is_over = stop::is_interrupted();
-            let wait = if is_over { Timespec::default() } else { LOOK_AGAIN };
-            match poll(&mut files, Some(&wait)) {
-                Ok(0) if is_over => return Err(io::ErrorKind::TimedOut.into()),
+            match poll(&mut files, Some(&LOOK_AGAIN)) {
                 Ok(0) | Err(Errno::INTR) => {}
                 Ok(_) => return Ok(()),
                 Err(error) => return Err(error.into()),
+            }
+            let is_over = || INTERRUPTED.get_or_init(Instant::now).elapsed() > stop::PATIENCE;
+            if stop::is_interrupted_by_user() && is_over() {
+                return Err(io::Error::other(Dropped));
             }
         }
     }

@@ -8,6 +8,7 @@ use crate::cli::options::Common;
 use crate::cli::run::{Place, parse_size};
 use crate::cli::signals::{end_on_signals, watch_for_every_end, watch_for_interrupt};
 use crate::output::plan::Plan;
+use crate::output::stream::Stream;
 use crate::output::{Failure, Outcome, not_written, talk};
 use assay_engine::linux::{Guest, LinuxSetup, Start, run_guest};
 use assay_engine::machine::utc_now;
@@ -273,12 +274,12 @@ fn left_by(guest: &Guest, name: &str) -> std::io::Result<File> {
 /// Copies the command's stdout and stderr to those of this program. A reader that has gone away is
 /// no error.
 fn copy_output([output, errors]: [std::io::Result<File>; 2]) -> std::io::Result<()> {
-    copy(output, &mut std::io::stdout().lock())?;
-    copy(errors, &mut std::io::stderr().lock())
+    copy(output, &mut Stream::to(&std::io::stdout()))?;
+    copy(errors, &mut Stream::to(&std::io::stderr()))
 }
 
 fn copy(left: std::io::Result<File>, to: &mut impl Write) -> std::io::Result<()> {
-    match std::io::copy(&mut left?, to).and_then(|_| to.flush()) {
+    match std::io::copy(&mut left?, to) {
         Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(e),
         _ => Ok(()),
     }
