@@ -108,15 +108,16 @@ suspended() { timed 20s; during timed.toml new --size 8MiB; kill -TSTP $run; sle
   kill -INT $run; run_ends 130; }
 row L1.8 "Ctrl-Z does not suspend a run that holds a lease" suspended
 
+# move_loop: lets the loop device $device begin 8 MiB into its file.
+move_loop() { python3 -c 'import fcntl, sys
+f = open(sys.argv[1], "rb"); b = bytearray(232); fcntl.ioctl(f, 0x4C05, b); b[24:32] = (8 << 20).to_bytes(8, "little"); fcntl.ioctl(f, 0x4C04, b)' "$device"; }
 moved_target() { image i 16; noise n 8; dd if=n of=i bs=1M seek=8 conv=notrunc status=none; attach i --sizelimit 8388608; read_first; sed -i 's/"4s"/"6s"/' first.toml; need python3
-  during first.toml "$device" --write "$device"; victim i; python3 -c 'import fcntl, sys
-f = open(sys.argv[1], "rb"); b = bytearray(232); fcntl.ioctl(f, 0x4C05, b); b[24:32] = (8 << 20).to_bytes(8, "little"); fcntl.ioctl(f, 0x4C04, b)' "$device"; stopped; }
+  during first.toml "$device" --write "$device"; victim i; move_loop; stopped; }
 row L1.29 "the target, a loop device, comes to lie on other bytes of its file while it is measured" moved_target
 
 # read_during: a run that reads $device, for some seconds.
 read_during() { sed 's/^measure.*/measure = { time = "30s" }/' read.toml >timed.toml; during timed.toml "$device"; }
-moved_read() { image i 16; attach i --sizelimit 8388608; need python3; read_during; python3 -c 'import fcntl, sys
-f = open(sys.argv[1], "rb"); b = bytearray(232); fcntl.ioctl(f, 0x4C05, b); b[24:32] = (8 << 20).to_bytes(8, "little"); fcntl.ioctl(f, 0x4C04, b)' "$device"; stopped; }
+moved_read() { image i 16; attach i --sizelimit 8388608; need python3; read_during; move_loop; stopped; }
 row L1.34 "a loop device that is only read comes to lie on other bytes of its file" moved_read
 exchanged_read() { image i 16; image j 16; attach i -r; need python3; read_during; python3 -c 'import fcntl, sys
 f, j = open(sys.argv[1], "rb"), open("j", "rb"); fcntl.ioctl(f, 0x4C06, j.fileno())' "$device"; stopped; }
