@@ -139,7 +139,7 @@ ends() {
   local codes=$1 code
   shift
   code=0
-  timeout 100 "$@" >.out 2>.err </dev/null || code=$?
+  timeout -k 10 100 "$@" >.out 2>.err </dev/null || code=$?
   [[ "|$codes|" == *"|$code|"* ]] || fail "exit status $code, not $codes: $*
 $(tail -n 5 .out .err)"
 }

@@ -245,6 +245,21 @@ elsewhere() { zeros; mkdir empty; need unshare; printf 'mount -t tmpfs none /sys
   ends 0 unshare -m sh -e inside.sh "$assay" run write.toml --quiet --out out --only "$device" --write "$device"; }
 row U8.10 "other parts of /sys and /proc may be covered" elsewhere
 
+# U8.11 to U8.13: a FIFO has the name of somebody's loop device; whoever opens it waits for ever.
+fifo_among_nodes() { # sets $unshared to a program that runs assay where $fifo is a FIFO, and $device a loop device
+  need unshare; image o 8; attach o; fifo=$device; zeros; victim o
+  { echo 'mount -t tmpfs none /dev; mknod /dev/null c 1 3'
+    echo "mknod $device b 7 ${device#/dev/loop}; ${1-mkfifo $fifo}"; echo 'exec "$@"'; } >inside.sh
+  unshared=$PWD/unshared; printf '#!/bin/sh\nexec unshare -m sh -e %s "%s" "$@"\n' "$PWD/inside.sh" "$assay" >unshared
+  chmod +x unshared; }
+fifo_listed() { fifo_among_nodes; ends 0 "$unshared" devices; says "another node"; }
+row U8.11 "devices are listed while one's name is a FIFO" fifo_listed
+fifo_beside() { fifo_among_nodes; ends 0 "$unshared" run write.toml --quiet --out out --only "$device" --write "$device"; }
+row U8.12 "a loop device beside one whose name is a FIFO" fifo_beside
+fifo_during() { fifo_among_nodes :; timed 30s; assay=$unshared during timed.toml "$device" --write "$device"
+  mkfifo "/proc/$run/root$fifo"; sleep 2; attach i; stopped; }
+row U8.13 "a FIFO takes such a name while a cell writes, and then a loop device is attached to the image" fifo_during
+
 # U9, U10: below an overlay.
 overlay() { need_root; mkdir l u w m
   mount -t overlay none m -o "lowerdir=l,upperdir=u,workdir=w" 2>/dev/null || skip "no overlay"; undo "umount -l $PWD/m"; ours m/f; }

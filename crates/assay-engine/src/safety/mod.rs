@@ -12,6 +12,7 @@
 
 mod closed;
 pub(crate) mod contents;
+pub(crate) mod device_node;
 pub(crate) mod disks;
 mod explain;
 pub(crate) mod identity;

@@ -6,7 +6,8 @@ use super::store::Store;
 use super::sysfs::Device;
 use super::tables::{self, Mount};
 use super::writers::{is_gone, processes};
-use assay_fs::DeviceNumber;
+use assay_fs::{DeviceNumber, Node, NodeKind};
+use rustix::fs::OFlags;
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::FileExt;
@@ -158,7 +159,12 @@ fn is_alone(path: &Path) -> bool {
     /// Where the superblock has the number of extra devices, in two bytes.
     const EXTRA_DEVICES: u64 = 1024 + 86;
     let mut count = [1; 2];
-    let read = fs::File::open(path).and_then(|file| file.read_exact_at(&mut count, EXTRA_DEVICES));
+    let Ok(node) = Node::find(path) else { return false };
+    if !matches!(node.kind, NodeKind::File(_)) {
+        return false;
+    }
+    let file = node.open(OFlags::RDONLY);
+    let read = file.and_then(|file| file.read_exact_at(&mut count, EXTRA_DEVICES));
     read.is_ok() && count == [0; 2]
 }
 

@@ -3,13 +3,14 @@
 //! *Invariants.* Ranges are in bytes of the store that they belong to. Unknown ranges count as all
 //! bytes: a mapping whose table cannot be read overlaps all of its slaves.
 
+use super::device_node;
 use super::store::{Birth, Extent, Store};
 use super::sysfs::Device;
 use super::writers::found_at;
 use assay_fs::DeviceNumber;
 use assay_linux::child::{brief, tool};
 use assay_linux::kernel::tool_path;
-use std::fs::File;
+use rustix::fs::OFlags;
 use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
@@ -73,10 +74,7 @@ pub(super) fn attached() -> Vec<[Vec<u8>; 4]> {
 /// file was renamed or removed. Needs permission to read the device.
 fn loop_status(device: &Device) -> Option<Extent> {
     const LOOP_GET_STATUS64: libc::Ioctl = 0x4c05;
-    let file = File::open(device.node()).ok()?;
-    if DeviceNumber::from_raw(file.metadata().ok()?.rdev()) != device.number {
-        return None;
-    }
+    let file = device_node::open(device, OFlags::RDONLY).ok()?;
     // `struct loop_info64`: device, inode, device behind, offset, limit, then names and numbers.
     let mut status = [0_u64; 32];
     // SAFETY: the descriptor is open, and the kernel writes 232 bytes to a buffer of 256.

@@ -3,13 +3,14 @@
 //! *Invariants.* No device is opened for writing or exclusively. The answer holds for this moment;
 //! a run checks again. Partitions are not listed on their own.
 
+use super::device_node;
 use super::in_use::Machine;
 use super::loss::{contents_of, destroy_word};
 use super::refusal::refusal_now;
 use super::sysfs::Device;
 use assay_spec::Bytes;
+use rustix::fs::OFlags;
 use std::fmt;
-use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 
@@ -98,7 +99,7 @@ fn describe(machine: &Machine, device: &Device) -> DeviceSurvey {
 
 fn permission(machine: &Machine, device: &Device) -> May {
     let path = device.node();
-    let file = match File::open(&path) {
+    let file = match device_node::open(device, OFlags::RDONLY) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
             return May::Nothing { reason: "no permission".to_owned() };

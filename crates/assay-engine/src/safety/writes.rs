@@ -13,12 +13,13 @@
 //! The kernel counts a write when it reaches the device. Dirty pages in the device's page cache,
 //! which could wait there for half a minute, are written back before the count.
 
+use super::device_node;
 use super::in_use::Machine;
 use super::store::Store;
 use super::sysfs::{Device, Written};
 use assay_fs::{DeviceNumber, Node};
 use assay_spec::Bytes;
-use rustix::fs::{AtFlags, StatxFlags, statx};
+use rustix::fs::{AtFlags, OFlags, StatxFlags, statx};
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
@@ -102,7 +103,8 @@ impl Ways {
             WritePath::Disk(disk) => vec![disk.clone()],
             WritePath::File(_) => Vec::new(),
         });
-        let devices = devices.filter_map(|device| File::open(device.node()).ok()).collect();
+        let open = |device: Device| device_node::open(&device, OFlags::RDONLY).ok();
+        let devices = devices.filter_map(open).collect();
         Ways { device: target.clone(), all: ways, devices }
     }
 

@@ -10,6 +10,7 @@
 //! Modelled drives, which have no file, are not opened here.
 
 use crate::error::{Error, Result};
+use crate::safety::device_node;
 use crate::safety::in_use::Machine;
 use crate::safety::intent::{Intent, check_write};
 use crate::safety::loss::check_contents;
@@ -127,10 +128,8 @@ fn claim_beside(device: &Device) -> Result<Vec<File>> {
     let beside = Machine::devices_alone().unclaimed_with(device.number);
     let claim = |number| {
         let Some(other) = Device::find(number) else { return Ok(None) };
-        let path = other.node();
-        let node = Node::find(&path).map_err(|e| cannot_open(&path, e))?;
-        let file = node.open(OFlags::RDONLY | OFlags::EXCL);
-        file.map(Some).map_err(|e| cannot_open(&path, e))
+        let file = device_node::open(&other, OFlags::RDONLY | OFlags::EXCL);
+        file.map(Some).map_err(|e| cannot_open(&other.node(), e))
     };
     beside.into_iter().filter_map(|number| claim(number).transpose()).collect()
 }
