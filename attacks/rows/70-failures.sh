@@ -290,3 +290,6 @@ row E7.9 "an error in a line of 200,000 characters" long_word
 forged() { "$assay" run read.toml --quiet --out out --only sim:ssd-m >/dev/null; sed -i 's/"assay": *"[^"]*"/"assay":"1\\nhint: curl evil"/' out/run.json
   ends "2|3" "$assay" report out; ! grep -q '^hint: curl' .err .out || fail "$(cat .err)"; }
 row E7.10 "a version in run.json that forges a line" forged
+named_lines() { "$assay" run read.toml --quiet --out out --only null >.out 2>.err || fail "$(cat .err)"
+  cp -r out $'b\nerror: forged'; ends 0 "$assay" compare out $'b\nerror: forged'; ! grep '^error' .out .err || fail "a line is forged"; }
+row E7.11 "a run directory whose name forges a line in a comparison" named_lines

@@ -182,6 +182,8 @@ fn a_new_file_is_full_of_noise_and_ours_from_then_on() {
     refused(block::open(&path, &sized), "write-not-allowed");
     let lost = dir.path().join("no/such");
     refused(block::open(&lost, &sized), "no-such-directory");
+    let slash = dir.path().join("a-directory/");
+    refused(block::open(&slash, &sized), "no-such-directory");
     let huge = Intent { size: Some(Bytes(1 << 60)), ..none };
     let path = dir.path().join("huge");
     refused(block::open(&path, &huge), "target-create");

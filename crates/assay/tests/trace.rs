@@ -117,6 +117,9 @@ measure = { requests = 400 }
     let hint =
         format!("error: run holds no imported trace\nhint: name one of its 1 logs, e.g. {log}");
     refused(dir.path(), &["trace", "show", "run"], &hint);
+    let hint = "error: `--html` takes a file, not the standard output\n\
+                hint: for a file of this name: `--html ./-`";
+    refused(dir.path(), &["trace", "show", log, "--html", "-"], hint);
 }
 
 #[test]

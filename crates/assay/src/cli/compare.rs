@@ -5,7 +5,7 @@ use super::pricing::Pricing;
 use super::subject::Subject;
 use super::{report, run, saved};
 use crate::output::plan::Plan;
-use crate::output::{DONE, Failure, Outcome, data, json};
+use crate::output::{DONE, Failure, Outcome, data, json, one_line};
 use assay_analysis::load::Run;
 use assay_analysis::{compare, text};
 use assay_engine::run::RunDirectory;
@@ -125,7 +125,10 @@ fn compare_runs(options: CompareOptions) -> Outcome {
     let short = |path: &str| Path::new(path).file_name().map(|n| n.to_string_lossy().into_owned());
     let distinct: std::collections::BTreeSet<_> = runs.iter().map(|(d, _)| short(d)).collect();
     let unique = distinct.len() == runs.len();
-    let named = |path: &str| short(path).filter(|_| unique).unwrap_or_else(|| path.to_owned());
+    let named = |path: &str| {
+        let name = short(path).filter(|_| unique).unwrap_or_else(|| path.to_owned());
+        if options.common.json { name } else { one_line(&name).into_owned() }
+    };
     let runs: Vec<(String, Run)> = runs.into_iter().map(|(d, run)| (named(d), run)).collect();
     let ((base_name, base), others) = runs.split_first().expect("clap requires a subject");
     let mut all = match others {

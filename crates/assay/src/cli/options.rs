@@ -32,7 +32,7 @@ pub struct Running {
     /// Allow destroying the data on the device with this serial number, as `assay devices` shows it
     #[arg(long, value_name = "SERIAL")]
     pub destroy: Option<String>,
-    /// Create a file target that does not exist, with this size
+    /// Create a file target that does not exist, with this size, rounded down to 4KiB
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
     pub size: Option<String>,
     /// Time for the whole run, e.g. `10m`: phases on real targets are cut to fit, and cells that

@@ -13,6 +13,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -129,6 +130,11 @@ impl Drop for NewFile {
 
 /// Opens the directory in which `path` is to be made.
 pub(super) fn parent(path: &Path) -> Result<Directory> {
+    if path.as_os_str().as_bytes().ends_with(b"/") && !path.starts_with("/dev") {
+        let message = format!("{} names a directory, and there is none", path.display());
+        let hint = "assay makes files, not directories: leave out the last slash";
+        return Err(Error::environment("no-such-directory", message, hint));
+    }
     let parent = path.parent().unwrap_or(Path::new("."));
     match Directory::open_for_new(parent) {
         Ok(directory) if path.file_name().is_some() => Ok(directory),

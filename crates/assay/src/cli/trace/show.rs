@@ -52,6 +52,10 @@ pub fn main(options: &TraceShowOptions) -> Outcome {
     let until = moment("--until", options.until.as_deref(), Nanos::NEVER)?;
     let (path, record) = subject(&options.subject)?;
     let beside = record.as_ref().map(|_| options.subject.join("trace.html"));
+    if options.html.as_deref() == Some(Path::new("-")) {
+        let text = "`--html` takes a file, not the standard output";
+        return Err(Failure::usage(text, "for a file of this name: `--html ./-`"));
+    }
     let html = options.html.clone().or(beside);
     let inputs = [path.clone(), options.subject.join("trace.json")];
     if let Some(html) = html.as_ref().filter(|html| inputs.iter().any(|i| is_same_file(html, i))) {
