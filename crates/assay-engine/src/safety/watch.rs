@@ -23,6 +23,9 @@ const TICK: Duration = Duration::from_millis(250);
 /// The time between full checks, as a multiple of the processor time of a check. Processor time,
 /// because on a busy machine a check takes longer, but the next one should not come later.
 const SHARE: u32 = 100;
+/// The longest that the end of a watch waits for a check. A check may hang, e.g. on a file server
+/// that does not answer; a run, and the lease that it holds, must end nevertheless.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Returns why the target must not be written to any more, or `None`.
 type Refusal = dyn Fn() -> Option<Error> + Send + Sync;
@@ -107,8 +110,28 @@ impl Drop for Watch {
         self.over.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
             thread.thread().unpark();
-            // The thread does nothing that panics.
-            let _ = thread.join();
+            let until = Instant::now() + PATIENCE;
+            while !thread.is_finished() && Instant::now() < until {
+                std::thread::sleep(Duration::from_millis(1));
+            }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_watch_whose_check_hangs_ends() {
+        let hangs = || {
+            std::thread::sleep(Duration::from_secs(60));
+            None
+        };
+        let watch = begin(&[], hangs).unwrap();
+        std::thread::sleep(Duration::from_millis(100));
+        let begun = Instant::now();
+        drop(watch);
+        assert!(begun.elapsed() < Duration::from_secs(30));
     }
 }
