@@ -295,6 +295,28 @@ row U10.6 "the same, and the target is a loop device on that file" upper_below
 upper_of_bind() { overlay; mkdir m/sub b; ours m/sub/g; mounted m/sub b --bind; beside_upper u/sub/g b/g; }
 row U10.7 "the same through a bind mount of a directory of the overlay" upper_of_bind
 
+# U12: an overlay that answers a sync without writing (`volatile`), so that lost writes are not seen.
+volatile() { need_root; mkdir -p l u w m
+  mount -t overlay none m -o "lowerdir=l,upperdir=u,workdir=w,volatile" 2>/dev/null || skip "no volatile overlay"; undo "umount -l $PWD/m"; }
+volatile_file() { volatile; refused "$assay" run write.toml --quiet --out out --only m/f --size 4MiB; says syncs-ignored; [ ! -e m/f ] || fail "a file is left"; }
+row U12.1 "a new file on it" volatile_file
+volatile_ours() { need_root; mkdir l; ours l/f; volatile; victim l/f m/f
+  refused "$assay" run write.toml --quiet --out out --only m/f --write m/f; }
+row U12.2 "a file of assay's below it" volatile_ours
+volatile_loop() { volatile; image m/i 8; attach m/i; victim m/i; writes "$device"; says syncs-ignored
+  ends 0 "$assay" run read.toml --quiet --out out --only "$device"; }
+row U12.3 "a loop device on a file on it is only read" volatile_loop
+volatile_below() { need mkfs.ext4; volatile; image m/i 16; mkfs.ext4 -q m/i; attach m/i; mounted "$device" n
+  image n/i 4; attach n/i; victim n/i; writes "$device"; says syncs-ignored; }
+row U12.4 "a loop device on a file system that lies on it" volatile_below
+volatile_directory() { volatile; mkdir m/d; printf 'format = 1\nname = "f"\nquestion = "?"\ntargets = []\n[[workload]]\nname = "w"\n' >f.toml
+  printf 'file = "write"\nlength = "1MiB"\nsize = "64KiB"\n' >>f.toml
+  refused "$assay" run f.toml --quiet --out out --on m/d; says syncs-ignored; [ -z "$(ls m/d)" ] || fail "left: $(ls m/d)"; }
+row U12.5 "a directory on it" volatile_directory
+unflushed() { zeros; victim i; local cache=/sys/block/${device#/dev/}/queue/write_cache; echo "write through" >"$cache" || skip "no write_cache"
+  writes "$device"; says syncs-ignored; ends 0 "$assay" run read.toml --quiet --out out --only "$device"; }
+row U12.6 "a loop device that is said to have no cache" unflushed
+
 # Q: runs that cannot begin end with an error, and leave nothing behind.
 few() { # few COMMAND …: as a user who may have one process
   local run=(bash -c 'ulimit -u 1; exec "$@"' -) as=()

@@ -3,11 +3,14 @@
 use super::target::{PlannedTarget, TargetKind, cell_name};
 use crate::error::{Error, Result};
 use crate::safety::Intent;
+use crate::safety::in_use::Machine;
+use crate::safety::refusal::ignored_syncs;
 use crate::target::block::{self, Kind, Opened};
 use assay_fs::{Node, NodeKind};
 use assay_spec::Bytes;
 use assay_spec::record::{IntentRecord, TargetRecord};
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// The use that a plan makes of its targets.
@@ -95,12 +98,16 @@ pub(super) fn real_target(
 /// Returns the target for the directory `written`, in which workloads make their files.
 pub(super) fn directory(written: &str) -> Result<PlannedTarget> {
     let path = Path::new(written);
-    let free = rustix::fs::statvfs(path).map(|s| Bytes(s.f_bavail * s.f_frsize));
-    let free = free.map_err(|e| {
+    let unusable = |cause: io::Error| {
         let message = format!("the directory {written} cannot be used");
-        Error::environment("directory-unusable", message, "check its permissions")
-            .caused_by(e.into())
-    })?;
+        Error::environment("directory-unusable", message, "check its permissions").caused_by(cause)
+    };
+    let free = rustix::fs::statvfs(path).map(|s| Bytes(s.f_bavail * s.f_frsize));
+    let free = free.map_err(|e| unusable(e.into()))?;
+    let node = Node::find(path).map_err(unusable)?;
+    if let Some(error) = ignored_syncs(&Machine::mounts_alone(), node.id.device, written) {
+        return Err(error);
+    }
     let name = path.file_name().map_or_else(|| "directory".into(), |n| n.to_string_lossy());
     Ok(PlannedTarget {
         record: TargetRecord {

@@ -129,6 +129,15 @@ pub const EXPLANATIONS: &[(&str, &str)] = &[
          reads of unwritten parts with zeros, without the drive.",
     ),
     (
+        "syncs-ignored",
+        "The target is on an overlay that was mounted with the option `volatile`, as tools that \
+         build images of containers do, or is a loop device on a file there. Such an overlay \
+         answers fsync without writing, and reports no write that failed. Or somebody has told the \
+         kernel that a loop device has no cache (`queue/write_cache` in its directory of sysfs), \
+         though the file behind it has one. A flush would seem to take no time, and assay could \
+         not see whether its writes have reached the drive. assay only reads such a target.",
+    ),
+    (
         "target-create",
         "assay could not make the target file. The message has the system's reason, usually a lack \
          of space. assay has removed what it had begun.",

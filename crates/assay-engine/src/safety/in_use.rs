@@ -69,6 +69,11 @@ impl Machine {
         Machine { loops: loops(), disks: paths::named_disks(), ..Machine::default() }
     }
 
+    /// Reads only the loop devices, and the mounts of this namespace.
+    pub(crate) fn mounts_alone() -> Machine {
+        Machine { loops: loops(), mounts: mounts::ours(), ..Machine::default() }
+    }
+
     /// Ignores descriptors that wait in sockets. None did when the target was opened, and later
     /// ones are hardly descriptors of it. Otherwise a stopped program that does not receive its
     /// descriptors would end long runs.
@@ -287,6 +292,18 @@ impl Machine {
         })
     }
 
+    /// Returns `true` if the device `number` lies on an overlay that answers a sync without writing
+    /// anything, or stands for such an overlay.
+    pub(crate) fn is_on_volatile(&self, number: DeviceNumber) -> bool {
+        let system = |extent: Extent| match extent.store {
+            Store::File(system, _) if system != number => Some(system),
+            Store::File(..) | Store::Device(_) => None,
+        };
+        let mut below = self.foundation(number).into_iter().filter_map(system);
+        overlay::may_ignore_syncs(number, &self.mounts)
+            || below.any(|system| self.is_on_volatile(system))
+    }
+
     /// Returns all files that something uses, with their birth times.
     fn files(&self) -> impl Iterator<Item = (Store, Option<Birth>)> {
         let behind = self.loops.iter().filter_map(|l| Some((l.behind.as_ref()?.store, l.born)));
@@ -346,6 +363,7 @@ mod tests {
             root: "/".into(),
             layers: Vec::new(),
             further: Vec::new(),
+            is_volatile: false,
             kind,
             source,
             process: name("self"),

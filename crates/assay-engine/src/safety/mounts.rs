@@ -50,18 +50,20 @@ pub(super) fn all() -> (Vec<Mount>, Option<&'static str>) {
 
 /// Returns the files that file systems are mounted from without a loop device, in this namespace.
 pub(super) fn files() -> Vec<PathBuf> {
-    let table = fs::read("/proc/self/mountinfo").unwrap_or_default();
-    let mounts = tables::mounts(&table, "self").into_iter();
-    mounts.filter(Mount::is_on_file).map(|mount| mount.source).collect()
+    ours().into_iter().filter(Mount::is_on_file).map(|mount| mount.source).collect()
+}
+
+/// Returns the mounts of this namespace.
+pub(super) fn ours() -> Vec<Mount> {
+    tables::mounts(&fs::read("/proc/self/mountinfo").unwrap_or_default(), "self")
 }
 
 impl Mount {
     /// Returns the mount of this namespace that the file or directory at `path` is on. The path
     /// must have no symbolic links.
     pub(super) fn around(path: &Path) -> Option<Mount> {
-        let table = tables::mounts(&fs::read("/proc/self/mountinfo").ok()?, "self");
         // Of several mounts on one point, the last is the one that is seen.
-        let around = table.into_iter().filter(|mount| path.starts_with(&mount.point));
+        let around = ours().into_iter().filter(|mount| path.starts_with(&mount.point));
         around.max_by_key(|mount| mount.point.components().count())
     }
 

@@ -4,6 +4,7 @@ use super::in_use::Machine;
 use super::store::Extent;
 use super::sysfs::Device;
 use crate::error::Error;
+use assay_fs::DeviceNumber;
 use std::time::Duration;
 
 /// The number of checks, and their interval, before a use by a program counts: tools such as
@@ -116,6 +117,9 @@ pub(crate) fn refusal_now(machine: &Machine, device: &Device) -> Option<Error> {
         };
         return Some(Error::environment("device-mounted", message, hint));
     }
+    if let Some(error) = ignored_syncs(machine, device.number, &name) {
+        return Some(error);
+    }
     if let Some(error) = unknown_users(machine, &name).or_else(|| uncounted(machine, device)) {
         return Some(error);
     }
@@ -138,6 +142,23 @@ fn uncounted(machine: &Machine, device: &Device) -> Option<Error> {
     let hint =
         format!("let the kernel count them: `echo 1 >/sys/block/{}/queue/iostats`", found.name);
     Some(Error::environment("users-unknown", message, hint))
+}
+
+/// Returns the error for the target `name` on the device or file system `number`, if a sync of it
+/// does not write everything.
+pub(crate) fn ignored_syncs(machine: &Machine, number: DeviceNumber, name: &str) -> Option<Error> {
+    if machine.is_on_volatile(number) {
+        let message =
+            format!("{name} is on an overlay that answers a sync without writing (`volatile`)");
+        let hint = "name a target on another file system, e.g. on a volume of the container";
+        return Some(Error::environment("syncs-ignored", message, hint));
+    }
+    let extents = machine.foundation(number).into_iter();
+    let mut devices = extents.filter_map(|extent| Device::find(extent.store.device()?));
+    let found = devices.find(Device::is_loop_without_flush)?;
+    let message = format!("the kernel sends no flush for {name} to {}", found.title());
+    let hint = format!("let it: `echo write back >/sys/block/{}/queue/write_cache`", found.name);
+    Some(Error::environment("syncs-ignored", message, hint))
 }
 
 /// Returns why it is unknown who else uses the device `name`, if it is.

@@ -109,6 +109,13 @@ impl Device {
         children(&self.dir.join("slaves"))
     }
 
+    /// Returns `true` if it is a loop device to which the kernel sends no flush, because somebody
+    /// has said that it has no cache. Behind it is that of a file.
+    pub(crate) fn is_loop_without_flush(&self) -> bool {
+        let cache = self.disk().text("queue/write_cache");
+        self.disk().backing_file().is_some() && cache.as_deref() == Some("write through")
+    }
+
     /// Returns the path of the file or device behind a loop device.
     pub(crate) fn backing_file(&self) -> Option<PathBuf> {
         self.text("loop/backing_file").map(PathBuf::from)

@@ -16,6 +16,9 @@ const LOWER_EACH: &[&[u8]] = &[b"lowerdir+=", b"datadir+="];
 /// The options that name further devices, of XFS and of reiserfs.
 const FURTHER: &[&[u8]] = &[b"logdev=", b"rtdev=", b"jdev="];
 
+/// The options of an overlay that answers a sync without writing anything.
+const VOLATILE: [&[u8]; 2] = [b"volatile", b"fsync=volatile"];
+
 /// A mounted file system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mount {
@@ -30,6 +33,8 @@ pub(crate) struct Mount {
     pub(crate) layers: Vec<PathBuf>,
     /// Further devices: those of a journal or of a part for large files.
     pub(crate) further: Vec<PathBuf>,
+    /// Whether it is an overlay that answers a sync without writing anything.
+    pub(crate) is_volatile: bool,
     /// The type, e.g. `ext4`.
     pub(crate) kind: String,
     /// The mounted source, mostly a device node.
@@ -55,6 +60,7 @@ fn mount(line: &[u8], process: &str) -> Option<Mount> {
         root: path(fields.get(3)?),
         layers: [named(options, UPPER), listed(options), named(options, LOWER_EACH)].concat(),
         further: named(options, FURTHER),
+        is_volatile: options.split(|b| *b == b',').any(|option| VOLATILE.contains(&option)),
         kind: String::from_utf8_lossy(fields.get(dash + 1)?).into_owned(),
         source: path(fields.get(dash + 2)?),
         process: process.to_owned(),

@@ -13,7 +13,9 @@ use super::file::{mark_of, place_of, take_lease, watch_file};
 use super::new_file::{NewFile, allocate, fill, parent};
 use super::opened::{Opened, describe};
 use crate::error::{Error, Result};
+use crate::safety::in_use::Machine;
 use crate::safety::mark::{self, Made};
+use crate::safety::refusal::ignored_syncs;
 use crate::safety::{Intent, contents};
 use assay_fs::{Node, NodeKind, remove};
 use assay_spec::Bytes;
@@ -39,6 +41,11 @@ pub(super) fn begin(path: &Path, intent: &Intent) -> Result<Opened> {
     if size == Bytes::ZERO {
         let message = format!("{name} would be smaller than a page of 4KiB");
         return Err(Error::usage("size-needed", message, "give a larger --size"));
+    }
+    let system = directory.id().map_err(|e| cannot_open(path, e))?.device;
+    let ignored = || ignored_syncs(&Machine::mounts_alone(), system, &name.to_string());
+    if let (true, Some(error)) = (intent.writes_if_new, ignored()) {
+        return Err(error);
     }
     let mut new = NewFile {
         directory,

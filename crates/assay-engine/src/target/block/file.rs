@@ -9,7 +9,7 @@ use crate::safety::in_use::Machine;
 use crate::safety::intent::{Intent, check_write};
 use crate::safety::lease::{self, Lease};
 use crate::safety::mark::{self, FileMark, Made};
-use crate::safety::refusal::patiently;
+use crate::safety::refusal::{ignored_syncs, patiently};
 use crate::safety::store::Store;
 use crate::safety::watch::Watch;
 use crate::stop;
@@ -94,8 +94,11 @@ pub(super) fn file_refusal(
     made_as: &str,
 ) -> Option<Error> {
     let name = path.display();
-    if let Some(error) = file_use(&name.to_string(), node.id, node.kind) {
-        return Some(error);
+    let used = file_use(&name.to_string(), node.id, node.kind);
+    let error =
+        used.or_else(|| ignored_syncs(&Machine::mounts_alone(), node.id.device, &name.to_string()));
+    if error.is_some() {
+        return error;
     }
     let hint = "name a file that does not exist, with --size, or remove this one";
     let refuse = |what| Some(Error::environment("file-not-ours", what, hint));
