@@ -19,6 +19,7 @@ use crate::machine::{Machine, Sockets};
 use crate::program::{Program, REGION};
 use crate::socket_io;
 use assay_fs::{Scratch, changeable_by_others};
+use assay_spec::device::WorkCosts;
 use assay_spec::{Bytes, Nanos};
 use rustix::fs::{Mode, OFlags, openat, statfs, statvfs};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -51,9 +52,8 @@ pub struct Boot<'a> {
     pub job: String,
     /// The guest's memory.
     pub memory: Bytes,
-    /// The costs of the kernel's work in fs: of a wake-up, a basic block, a system call, and of a
-    /// byte copied, checksummed by CRC-32, by CRC-32C, and XORed. `None` if it takes no time.
-    pub work: Option<[u64; 7]>,
+    /// The time that the kernel's work takes. `None` if it takes none.
+    pub work: Option<WorkCosts>,
     /// The most requests of a drive at a time.
     pub queue_depth: u32,
     /// Block size of the drives.
@@ -332,8 +332,8 @@ fn command(boot: &Boot<'_>, path: &Path, disks: usize, console: &File) -> Result
     command.arg(format!("virtio_blk.queue_depth={}", boot.queue_depth));
     command.arg("time-travel=ext:tt").arg(format!("iomem={REGION},program"));
     command.args((0..disks).map(|i| format!("virtio_uml.device=blk{i}:2")));
-    if let Some(costs) = &boot.work {
-        command.arg(format!("work={}", costs.map(|cost| cost.to_string()).join(",")));
+    if let Some(WorkCosts { wake, block, call, copy, crc32, crc32c, xor }) = boot.work {
+        command.arg(format!("work={wake},{block},{call},{copy},{crc32},{crc32c},{xor}"));
     }
     // The kernel passes parameters that it does not know to the environment of the first program.
     command.arg(format!("PATH={PATH}"));

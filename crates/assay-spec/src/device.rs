@@ -46,7 +46,7 @@ pub use link::LinkSpec;
 pub use map::least_map_cache;
 pub use nand::{NandSpec, PlaneMode, ProgramTime, SlcSpec, SuspendSpec};
 pub use power::PowerSpec;
-pub use processor::ProcessorSpec;
+pub use processor::{ProcessorSpec, WorkCosts};
 pub use slc::SlcCacheSpec;
 pub use ssd::{
     BufferSpec, Direction, FlushSpec, LazySpec, Reach, ReadAheadSpec, ReadBuffered, SsdSpec,

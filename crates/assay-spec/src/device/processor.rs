@@ -40,26 +40,44 @@ pub struct ProcessorSpec {
     pub facts: Vec<Fact>,
 }
 
+/// The time that each kind of a kernel's work takes, in fs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WorkCosts {
+    /// Of waking up.
+    pub wake: u64,
+    /// Of a basic block.
+    pub block: u64,
+    /// Of a system call.
+    pub call: u64,
+    /// Of a byte that is copied.
+    pub copy: u64,
+    /// Of a byte that is checksummed by CRC-32.
+    pub crc32: u64,
+    /// Of a byte that is checksummed by CRC-32C.
+    pub crc32c: u64,
+    /// Of a byte that is XORed.
+    pub xor: u64,
+}
+
 impl ProcessorSpec {
     /// Decodes a processor file.
     pub fn parse(source: Source<'_>) -> Decoded<ProcessorSpec> {
         document(source, "processor", decode)
     }
 
-    /// Returns the costs of the kernel's work in fs: of a wake-up, a basic block, a system call,
-    /// and of a byte copied, checksummed by CRC-32, by CRC-32C, and XORed.
-    pub fn costs(&self) -> [u64; 7] {
+    /// Returns the time that the kernel's work takes.
+    pub fn costs(&self) -> WorkCosts {
         let cycles = |count: u32| u64::from(count) * 1_000_000_000 / u64::from(self.clock_mhz);
         let byte = |rate: Rate| 1_000_000_000_000_000 / rate.0;
-        [
-            self.wake.0 * 1_000_000,
-            cycles(self.block_cycles),
-            cycles(self.call_cycles),
-            byte(self.copy),
-            byte(self.crc32),
-            byte(self.crc32c),
-            byte(self.xor),
-        ]
+        WorkCosts {
+            wake: self.wake.0 * 1_000_000,
+            block: cycles(self.block_cycles),
+            call: cycles(self.call_cycles),
+            copy: byte(self.copy),
+            crc32: byte(self.crc32),
+            crc32c: byte(self.crc32c),
+            xor: byte(self.xor),
+        }
     }
 }
 
@@ -128,7 +146,15 @@ mod tests {
         (spec.wake, spec.block_cycles, spec.call_cycles) = (Nanos(3), 5, 200);
         (spec.copy, spec.crc32) = (Rate(4_000_000_000), Rate(500_000_000));
         (spec.crc32c, spec.xor) = (Rate(1_000_000_000), Rate(8_000_000_000));
-        let costs = [3_000_000, 2_500_000, 100_000_000, 250_000, 2_000_000, 1_000_000, 125_000];
+        let costs = WorkCosts {
+            wake: 3_000_000,
+            block: 2_500_000,
+            call: 100_000_000,
+            copy: 250_000,
+            crc32: 2_000_000,
+            crc32c: 1_000_000,
+            xor: 125_000,
+        };
         assert_eq!(spec.costs(), costs);
     }
 }
