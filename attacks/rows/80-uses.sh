@@ -248,8 +248,8 @@ row U8.10 "other parts of /sys and /proc may be covered" elsewhere
 # U8.11 to U8.13: a FIFO has the name of somebody's loop device; whoever opens it waits for ever.
 fifo_among_nodes() { # sets $unshared to a program that runs assay where $fifo is a FIFO, and $device a loop device
   need unshare; image o 8; attach o; fifo=$device; zeros; victim o
-  { echo 'mount -t tmpfs none /dev; mknod /dev/null c 1 3'
-    echo "mknod $device b 7 ${device#/dev/loop}; ${1-mkfifo $fifo}"; echo 'exec "$@"'; } >inside.sh
+  { echo 'mount -t tmpfs none /dev; mknod /dev/null c 1 3; for n in $(seq 0 99); do mknod /dev/loop$n b 7 $n; done'
+    echo "rm $fifo; ${1-mkfifo $fifo}"; echo 'exec "$@"'; } >inside.sh
   unshared=$PWD/unshared; printf '#!/bin/sh\nexec unshare -m sh -e %s "%s" "$@"\n' "$PWD/inside.sh" "$assay" >unshared
   chmod +x unshared; }
 fifo_listed() { fifo_among_nodes; ends 0 "$unshared" devices; says "another node"; }
@@ -314,6 +314,7 @@ volatile_directory() { volatile; mkdir m/d; printf 'format = 1\nname = "f"\nques
   refused "$assay" run f.toml --quiet --out out --on m/d; says syncs-ignored; [ -z "$(ls m/d)" ] || fail "left: $(ls m/d)"; }
 row U12.5 "a directory on it" volatile_directory
 unflushed() { zeros; victim i; local cache=/sys/block/${device#/dev/}/queue/write_cache; echo "write through" >"$cache" || skip "no write_cache"
+  undo "echo write back >$cache" # the device keeps it when it is detached
   writes "$device"; says syncs-ignored; ends 0 "$assay" run read.toml --quiet --out out --only "$device"; }
 row U12.6 "a loop device that is said to have no cache" unflushed
 

@@ -156,7 +156,10 @@ pub(crate) fn ignored_syncs(machine: &Machine, number: DeviceNumber, name: &str)
     let extents = machine.foundation(number).into_iter();
     let mut devices = extents.filter_map(|extent| Device::find(extent.store.device()?));
     let found = devices.find(Device::is_loop_without_flush)?;
-    let message = format!("the kernel sends no flush for {name} to {}", found.title());
+    let message = match found.number == number {
+        true => format!("the kernel sends no flush to {name}"),
+        false => format!("{name} lies on {}, to which the kernel sends no flush", found.title()),
+    };
     let hint = format!("let it: `echo write back >/sys/block/{}/queue/write_cache`", found.name);
     Some(Error::environment("syncs-ignored", message, hint))
 }
