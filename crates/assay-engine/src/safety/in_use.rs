@@ -295,13 +295,20 @@ impl Machine {
     /// Returns `true` if the device `number` lies on an overlay that answers a sync without writing
     /// anything, or stands for such an overlay.
     pub(crate) fn is_on_volatile(&self, number: DeviceNumber) -> bool {
-        let system = |extent: Extent| match extent.store {
-            Store::File(system, _) if system != number => Some(system),
-            Store::File(..) | Store::Device(_) => None,
-        };
-        let mut below = self.foundation(number).into_iter().filter_map(system);
-        overlay::may_ignore_syncs(number, &self.mounts)
-            || below.any(|system| self.is_on_volatile(system))
+        // Each file system below, once: two may lie on each other's files.
+        let mut systems = vec![number];
+        let mut next = 0;
+        while let Some(system) = systems.get(next) {
+            for extent in self.foundation(*system) {
+                if let Store::File(below, _) = extent.store
+                    && !systems.contains(&below)
+                {
+                    systems.push(below);
+                }
+            }
+            next += 1;
+        }
+        systems.iter().any(|system| overlay::may_ignore_syncs(*system, &self.mounts))
     }
 
     /// Returns all files that something uses, with their birth times.
