@@ -87,6 +87,11 @@ impl Machine {
         self.obstacle.as_deref()
     }
 
+    /// Returns `true` if not even root may look into some process.
+    pub(super) fn hides_a_process(&self) -> bool {
+        self.writers.hidden.is_some() && rustix::process::geteuid().is_root()
+    }
+
     /// Returns the device `number` and all extents that it lies on.
     pub(crate) fn foundation(&self, number: DeviceNumber) -> Vec<Extent> {
         foundation_of(Extent::all(Store::Device(number)), &self.loops)

@@ -8,7 +8,8 @@ use assay_fs::DeviceNumber;
 use std::time::Duration;
 
 /// The number of checks, and their interval, before a use by a program counts: tools such as
-/// losetup and udev open a new device for a moment.
+/// losetup and udev open a new device for a moment. A process that is just being started may not
+/// let anybody look into it for a moment.
 const LOOKS: u32 = 5;
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
@@ -88,7 +89,8 @@ impl AsOpened {
 fn refusal_and_cause(machine: &Machine, device: &Device) -> Option<(Error, bool)> {
     let error = refusal_now(machine, device)?;
     let usage = machine.use_of_device(device.number);
-    Some((error, usage.is_some_and(|usage| usage.is_program)))
+    let is_program = usage.is_some_and(|usage| usage.is_program) || machine.hides_a_process();
+    Some((error, is_program))
 }
 
 /// Returns why `device` must not be written to, by the tables in `machine`.
