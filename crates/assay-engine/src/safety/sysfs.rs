@@ -112,8 +112,11 @@ impl Device {
     /// Returns `true` if it is a loop device to which the kernel sends no flush, because somebody
     /// has said that it has no cache. Behind it is that of a file.
     pub(crate) fn is_loop_without_flush(&self) -> bool {
-        let cache = self.disk().text("queue/write_cache");
-        self.disk().backing_file().is_some() && cache.as_deref() == Some("write through")
+        let disk = self.disk();
+        let cache = disk.text("queue/write_cache");
+        // A device that is only read has no cache.
+        let is_written = disk.backing_file().is_some() && !disk.is_read_only();
+        is_written && cache.as_deref() == Some("write through")
     }
 
     /// Returns the path of the file or device behind a loop device.
