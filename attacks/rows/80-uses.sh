@@ -301,7 +301,7 @@ volatile() { need_root; mkdir -p l u w m
 volatile_file() { volatile; refused "$assay" run write.toml --quiet --out out --only m/f --size 4MiB; says syncs-ignored; [ ! -e m/f ] || fail "a file is left"; }
 row U12.1 "a new file on it" volatile_file
 volatile_ours() { need_root; mkdir l; ours l/f; volatile; victim l/f m/f
-  refused "$assay" run write.toml --quiet --out out --only m/f --write m/f; }
+  refused "$assay" run write.toml --quiet --out out --only m/f --write m/f; says syncs-ignored; }
 row U12.2 "a file of assay's below it" volatile_ours
 volatile_loop() { volatile; image m/i 8; attach m/i; victim m/i; writes "$device"; says syncs-ignored
   ends 0 "$assay" run read.toml --quiet --out out --only "$device"; }
