@@ -1,5 +1,6 @@
 //! Builds a kernel with fake tools, and checks which files are there before and after.
 
+use super::ending_signals;
 use crate::command::temporary;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -180,7 +181,7 @@ fn a_source_that_is_no_file_is_refused_before_anything_is_made() {
 #[test]
 fn a_build_that_is_ended_leaves_nothing() {
     let bench = Bench::new();
-    for signal in ["INT", "TERM", "HUP"] {
+    for signal in ending_signals() {
         let child = bench.begin();
         send(signal, &child);
         let (code, text) = said(&child.wait_with_output().unwrap());

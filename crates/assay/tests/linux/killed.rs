@@ -1,6 +1,6 @@
 //! Kills the kernel or the backend: the other ends, and nothing is left.
 
-use super::{drive, no_guests};
+use super::{drive, ending_signals, no_guests};
 use crate::command::temporary;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -117,7 +117,7 @@ fn an_interrupt_ends_the_guest() {
     if no_guests() {
         return;
     }
-    for signal in ["INT", "TERM", "HUP"] {
+    for signal in ending_signals() {
         let directory = temporary();
         let directory = directory.path().canonicalize().unwrap();
         let child = start(&directory);
@@ -140,7 +140,7 @@ fn a_signal_ends_what_waits_for_its_reader() {
     if no_guests() {
         return;
     }
-    for signal in ["INT", "TERM", "HUP"] {
+    for signal in ending_signals() {
         let directory = temporary();
         let directory = directory.path().canonicalize().unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
@@ -197,7 +197,7 @@ fn a_directory_that_is_measured_is_left_as_it_was() {
     kill(killed.id());
     wait(killed);
     assert_eq!(names(&on).len(), 2, "who is killed removes nothing");
-    for signal in ["INT", "TERM", "HUP"] {
+    for signal in ending_signals() {
         let child = begin(directory, signal, &[assay]);
         assert_eq!(names(&on).len(), 2, "{signal}: its own and somebody's");
         send(signal, child.id());

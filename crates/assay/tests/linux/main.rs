@@ -23,6 +23,20 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+/// Returns the signals that end assay: not SIGHUP if the tests run under `nohup`, because programs
+/// that are started then ignore it, too.
+fn ending_signals() -> Vec<&'static str> {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
+    let ignored = u64::from_str_radix(ignored.trim(), 16).unwrap();
+    let mut signals = vec!["INT", "TERM", "HUP"];
+    if ignored & 1 != 0 {
+        println!("skipped: SIGHUP, which is ignored here");
+        signals.pop();
+    }
+    signals
+}
+
 /// Why there are no guests here, if there are none.
 fn no_guests() -> bool {
     let directory = temporary();
