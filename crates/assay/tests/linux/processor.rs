@@ -33,13 +33,18 @@ fn processor(
     path.display().to_string()
 }
 
+/// Returns a target, in quotation marks, whose kernel works on the processor of this file.
+fn target(ground: &str, processor: &str, name: &str) -> String {
+    format!("\"linux({ground}, processor={processor}, name={name})\"")
+}
+
 /// Reads 16 MiB that are in memory, by 4 KiB: the time of each read in ns on each processor.
 fn cached_reads(directory: &Path, processors: &[String]) -> Vec<f64> {
-    let target = |path: &String| {
+    let on = |path: &String| {
         let name = Path::new(path).file_stem().unwrap().to_string_lossy();
-        format!("\"linux(fs=ext4, sim:ssd-m, processor={path}, name={name})\"")
+        target("fs=ext4, sim:ssd-m", path, &name)
     };
-    let targets: Vec<String> = processors.iter().map(target).collect();
+    let targets: Vec<String> = processors.iter().map(on).collect();
     let experiment = format!(
         "format = 1\nname = \"cached\"\nquestion = \"What does a read from memory take?\"\n\
          log = false\ntargets = [{}]\n[[workload]]\nname = \"read\"\nfile = \"reread\"\n\
@@ -90,17 +95,14 @@ fn checksums_and_parity_take_their_time() {
         ("crc32c", "fs=btrfs, sim:ssd-m"),
         ("xor", "raw, md-raid5(sim:ssd-m*3)"),
     ];
-    let target = |name: &str, ground: &str, processor: &str| {
-        format!("\"linux({ground}, processor={processor}, name={name})\"")
-    };
     let mut targets: Vec<String> = grounds
         .iter()
         .flat_map(|(key, ground)| {
-            [target(key, ground, &slow(key)), target(&format!("no-{key}"), ground, &free)]
+            [target(ground, &slow(key), key), target(ground, &free, &format!("no-{key}"))]
         })
         .collect();
     let unsummed = format!("{}, mount=\\\"nodatasum\\\"", grounds[1].1);
-    targets.push(target("unsummed", &unsummed, &slow("crc32c")));
+    targets.push(target(&unsummed, &slow("crc32c"), "unsummed"));
     let experiment = format!(
         "format = 1\nname = \"bytes\"\nquestion = \"What do checksums take?\"\nlog = false\n\
          targets = [{}]\n[[workload]]\nname = \"write\"\nread_share = 0.0\nsize = \"1MiB\"\n\
@@ -132,15 +134,15 @@ fn a_processor_that_idled_wakes_up_before_it_goes_on() {
     // 40 us are less than each read takes, so the processor sleeps as deeply as it can; 10 s are
     // more, and it wakes in the time that it slept.
     let wakes = [("none", "0us"), ("short", "40us"), ("long", "10s")];
-    let target = |(name, wake): (&str, &str)| {
+    let on = |(name, wake): (&str, &str)| {
         let file = processor(path, name, (wake, 0, 0), &[]);
-        format!("\"linux(raw, sim:reference-28, processor={file}, name={name})\"")
+        target("raw, sim:reference-28", &file, name)
     };
     let experiment = format!(
         "format = 1\nname = \"wake\"\nquestion = \"What does it cost to wake up?\"\nlog = false\n\
          targets = [{}]\n[[workload]]\nname = \"read\"\nread_share = 1.0\nsize = \"4KiB\"\n\
          pattern = \"random\"\nmeasure = {{ requests = 1000 }}\n",
-        wakes.map(target).join(", ")
+        wakes.map(on).join(", ")
     );
     let each: Vec<f64> =
         measured(path, &experiment).iter().map(|(_, rate)| 4096e9 / rate).collect();
