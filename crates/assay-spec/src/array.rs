@@ -19,7 +19,8 @@
 pub(crate) mod parse;
 pub(crate) mod spec;
 
-pub use parse::linux::{parse_linux, scale_linux};
+pub use parse::linux::parse_linux;
+pub(crate) use parse::linux::{complete_linux, scale_linux};
 pub use parse::parse;
 pub use spec::{
     ArraySpec, CHUNK, DRIVES_MAX, Level, MEMBERS_MAX, MemberSpec, MemberTarget, Rebuild, is_array,

@@ -3,6 +3,7 @@
 //! An experiment is a set of workloads. Each is run on each target, with one cell for each pair.
 //! `docs/spec.md` lists every key; `examples/` has a commented file for each feature.
 
+mod defaults;
 mod factors;
 mod family;
 mod files;
@@ -26,13 +27,13 @@ pub use scale::{SCALE_EXPECTED, Scale};
 pub use stream::{Address, Span, StreamSpec};
 pub use workload::{Arrival, Expectation, WorkloadSpec};
 
-use crate::array::parse::linux::scale_linux;
 use crate::catalog::{PRICES, find};
 use crate::decode::{Decoded, Section, Source, document, with_hint};
 use crate::diagnostic::{Diagnostic, Kind, closest};
 use crate::from_claim::{self, FromClaim};
 use crate::name::bad_name;
 use crate::units::Nanos;
+use defaults::LinuxDefaults;
 use std::ops::Range;
 
 /// An experiment: one question, which is asked of some targets.
@@ -158,9 +159,10 @@ fn decode(top: &mut Section<'_>) -> Decoded<Experiment> {
     let question = top.string("question")?;
     let source = top.optional_string("source")?.map(|(s, _)| s).unwrap_or_default();
     let scale = decode_scale(top)?;
-    let targets = top.strings("targets")?.into_iter().map(|(s, _)| scale_linux(&s, scale));
+    let linux = LinuxDefaults::decode(top, scale)?;
+    let targets = top.strings("targets")?.into_iter().map(|(target, _)| linux.apply(&target));
     let mut targets: Vec<String> = targets.collect();
-    let factors = factors::read::decode(top, scale)?;
+    let factors = factors::read::decode(top, &linux)?;
     if let Some(factors) = &factors {
         targets.extend(factors.one_at_a_time().into_iter().filter_map(|p| p.target.ok()));
     }

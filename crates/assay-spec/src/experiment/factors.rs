@@ -11,8 +11,8 @@ pub(super) mod read;
 #[cfg(test)]
 mod tests;
 
-use super::scale::Scale;
-use crate::array::{is_array, parse, parse_linux, scale_linux};
+use super::defaults::LinuxDefaults;
+use crate::array::{is_array, parse, parse_linux};
 use crate::linux::is_linux;
 use std::collections::BTreeMap;
 
@@ -33,8 +33,8 @@ pub struct Factors {
     pub base: Vec<usize>,
     /// The combinations that the author excludes.
     pub impossible: Vec<Impossible>,
-    /// The scale of the sizes in `linux(…)`.
-    scale: Scale,
+    /// The defaults of targets `linux(…)`.
+    linux: LinuxDefaults,
 }
 
 /// A part of a target that is varied.
@@ -149,7 +149,7 @@ impl Factors {
             (false, false) => Ok(()),
         };
         match checked {
-            Ok(()) => Ok(scale_linux(&written, self.scale)),
+            Ok(()) => Ok(self.linux.apply(&written)),
             Err(e) => Err(e.message),
         }
     }

@@ -38,14 +38,14 @@ pub fn parse_linux(text: &str) -> Decoded<LinuxSpec> {
 
 /// Returns a Linux target with its memory and its partition scaled, as far as that is possible.
 /// Returns any other text unchanged.
-pub fn scale_linux(text: &str, scale: Scale) -> String {
+pub(crate) fn scale_linux(text: &str, scale: Scale) -> String {
     let mut text = text.to_owned();
     if !is_linux(&text) || scale.is_full() {
         return text;
     }
-    let Ok((spec, mut seen)) = read(&text) else { return text };
-    seen.sort_by_key(|(_, span)| std::cmp::Reverse(span.start));
-    for (key, span) in seen {
+    let Ok((spec, mut said)) = read(&text) else { return text };
+    said.options.sort_by_key(|(_, span)| std::cmp::Reverse(span.start));
+    for (key, span) in said.options {
         let (size, range) = match key {
             "memory" => (Some(spec.settings.memory), MEMORIES),
             "partition" => (spec.settings.partition, PARTITIONS),
@@ -57,8 +57,35 @@ pub fn scale_linux(text: &str, scale: Scale) -> String {
     text
 }
 
-/// The options that the text has, with the spans of their values.
-type Said = Vec<(&'static str, Range<usize>)>;
+/// Returns a Linux target with the `defaults` of the options that it does not have. All options are
+/// in one order, so that equal targets are equal texts. Returns any other text unchanged.
+pub(crate) fn complete_linux(text: &str, defaults: &[(&'static str, String)]) -> String {
+    if !is_linux(text) {
+        return text.to_owned();
+    }
+    let Ok((_, said)) = read(text) else { return text.to_owned() };
+    let option = |key: &'static str| {
+        let written = said.options.iter().find(|(name, _)| *name == key);
+        let value = match written {
+            Some((_, span)) => &text[span.clone()],
+            None => &defaults.iter().find(|(name, _)| *name == key)?.1,
+        };
+        Some(format!("{key}={value}"))
+    };
+    let [fs, others @ ..] = OPTIONS;
+    let grounds = said.grounds.iter().map(|span| text[span.clone()].to_owned());
+    let all = option(fs).into_iter().chain(grounds).chain(others.into_iter().filter_map(option));
+    format!("linux({})", all.collect::<Vec<_>>().join(", "))
+}
+
+/// The parts of a text.
+#[derive(Default)]
+struct Said {
+    /// The options, with the spans of their values.
+    options: Vec<(&'static str, Range<usize>)>,
+    /// The spans of the rest: `raw`, and the device.
+    grounds: Vec<Range<usize>>,
+}
 
 fn read(text: &str) -> Decoded<(LinuxSpec, Said)> {
     let parser = Parser { source: Source { file: "target", text } };
@@ -68,7 +95,7 @@ fn read(text: &str) -> Decoded<(LinuxSpec, Said)> {
     let inner = span.start + open + 1..span.end - 1;
     let mut reader = OptionReader {
         parser: &parser,
-        seen: Vec::new(),
+        said: Said::default(),
         device: None,
         is_raw: false,
         settings: Settings::default(),
@@ -82,7 +109,7 @@ fn read(text: &str) -> Decoded<(LinuxSpec, Said)> {
 /// The parts of a Linux target that have been read so far.
 struct OptionReader<'p, 'a> {
     parser: &'p Parser<'a>,
-    seen: Said,
+    said: Said,
     device: Option<BlockDevice>,
     is_raw: bool,
     settings: Settings,
@@ -100,6 +127,7 @@ impl OptionReader<'_, '_> {
         }
         if text == "raw" {
             self.is_raw = true;
+            self.said.grounds.push(part);
             return Ok(());
         }
         if text.contains('=') && !key.contains(['(', ':']) {
@@ -110,7 +138,8 @@ impl OptionReader<'_, '_> {
             let hint = "make several drives an array: `md-raid0(sim:a, sim:b)`";
             return Err(self.parser.error(Kind::Impossible, &part, message, "one", hint));
         }
-        self.device = Some(self.device(part)?);
+        self.device = Some(self.device(part.clone())?);
+        self.said.grounds.push(part);
         Ok(())
     }
 
@@ -181,10 +210,10 @@ impl OptionReader<'_, '_> {
             let message = format!("a Linux target has no option `{key}`");
             return Err(parser.error(Kind::UnknownKey, &key_span, message, one_of(&OPTIONS), hint));
         };
-        if self.seen.iter().any(|(name, _)| name == known) {
+        if self.said.options.iter().any(|(name, _)| name == known) {
             return Err(parser.twice(&key_span, &format!("`{known}`")));
         }
-        self.seen.push((known, span.clone()));
+        self.said.options.push((known, span.clone()));
         match *known {
             "fs" => {
                 self.settings.filesystem = Some(self.one(&span, &FILESYSTEMS, "file system")?)
@@ -306,7 +335,8 @@ impl OptionReader<'_, '_> {
             let hint = "e.g. `linux(fs=ext4, sim:wd-raptor)`; `assay devices` lists the drives";
             return Err(impossible(span, "the Linux target has no drive", hint));
         };
-        let said = |key: &str| self.seen.iter().find(|(name, _)| *name == key).map(|(_, s)| s);
+        let said =
+            |key: &str| self.said.options.iter().find(|(name, _)| *name == key).map(|(_, s)| s);
         match (self.is_raw, self.settings.filesystem) {
             (true, Some(_)) => {
                 let message = "`raw` and a file system exclude each other";
@@ -328,7 +358,7 @@ impl OptionReader<'_, '_> {
                 return Err(impossible(span, &message, "remove it, or use `fs=` instead of `raw`"));
             }
         }
-        Ok((LinuxSpec { device, settings: self.settings }, self.seen))
+        Ok((LinuxSpec { device, settings: self.settings }, self.said))
     }
 }
 

@@ -3,12 +3,15 @@
 use super::{COMBINATIONS_MAX, Factor, FactorLevel, Factors, Impossible};
 use crate::decode::{Decoded, Section, Value, number_of, with_hint};
 use crate::diagnostic::{Kind, closest, one_of};
-use crate::experiment::scale::Scale;
+use crate::experiment::defaults::LinuxDefaults;
 use std::ops::Range;
 use toml::de::DeValue;
 
 /// Decodes `[factors]`, if it is present.
-pub fn decode(top: &mut Section<'_>, scale: Scale) -> Decoded<Option<Factors>> {
+pub(in crate::experiment) fn decode(
+    top: &mut Section<'_>,
+    linux: &LinuxDefaults,
+) -> Decoded<Option<Factors>> {
     let Some(mut section) = top.optional_section("factors", "factors")? else { return Ok(None) };
     let (template, template_span) = section.string_at("target")?;
     let factors = read_levels(section.section("levels", "factors.levels")?)?;
@@ -20,7 +23,7 @@ pub fn decode(top: &mut Section<'_>, scale: Scale) -> Decoded<Option<Factors>> {
     for rule in section.sections("impossible", "factors.impossible")? {
         impossible.push(read_rule(rule, &factors)?);
     }
-    let read = Factors { template, factors, base, impossible, scale };
+    let read = Factors { template, factors, base, impossible, linux: linux.clone() };
     if let Err(why) = read.target(&read.base) {
         let message = format!("the base point is impossible: {why}");
         let e =

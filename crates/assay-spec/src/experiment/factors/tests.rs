@@ -63,7 +63,7 @@ ahead = ["128KiB", "1MiB"]
 "#;
     let text = format!("scale = \"1/8\"\n{lines}");
     let experiment = parse(&text).expect("right");
-    let base = "linux(fs=ext4, mkfs=\"-b 4096\", sim:x25-m-g2, memory=768MiB, readahead=1MiB)";
+    let base = "linux(fs=ext4, sim:x25-m-g2, readahead=1MiB, memory=768MiB, mkfs=\"-b 4096\")";
     assert_eq!(experiment.targets[0], base);
     let all = experiment.factors.expect("declared").all();
     let same = all.iter().filter(|p| p.target.is_err()).map(|p| p.levels.clone());
