@@ -136,6 +136,23 @@ fuse_unasked() { need_root; need bindfs strace; mkdir real m; bindfs real m || s
   ends 0 strace -f -y -e trace=fsync -o calls "$assay" run f.toml --quiet --out out --on m; grep -q "fsync([0-9]*<$PWD/m/" calls || fail "no file was synced"; }
 row E12.15 "files on FUSE, which does not hear of syncfs, are synced one by one" fuse_unasked
 row E12.10 "a page cache takes what the file system two layers below has no room for" full_below
+# no_barriers KIND OPTION: a file system on such a one, mounted as o, which answers a flush by itself.
+no_barriers() { larger_than_below; need "mkfs.$1"; truncate -s 200M n/x; attach n/x; "mkfs.$1" -q "$device"; mounted "$device" o -o "$2"; }
+unflushed_device() { no_barriers "$@"; truncate -s 64M o/y; attach o/y
+  sed -i 's/4KiB/64KiB/; s/^range.*//; s/requests = 256/requests = 576/' write.toml
+  ends 3 "$assay" run write.toml --quiet --out out --only "$device" --write "$device"; says writes-lost; }
+row E12.18 "an ext4 without barriers keeps a flush from such a page cache" unflushed_device ext4 barrier=0
+row E12.19 "and so does a btrfs" unflushed_device btrfs nobarrier
+unflushed_unwritten() { no_barriers "$@"; ends 3 "$assay" run read.toml --quiet --out out --only o/f --size 40MiB; says target-create
+  [ ! -e o/f ] && [ ! -e out ] || fail "left: $(ls o)"; }
+row E12.22 "a new file on it that would only be read" unflushed_unwritten ext4 barrier=0
+unflushed_files() { no_barriers "$@"; mkdir o/d; work write 'length = "48MiB"' 'size = "64KiB"' 'sync = "never"'
+  ends 3 "$assay" run f.toml --quiet --out out --on o/d; says writes-lost; }
+row E12.20 "files on it" unflushed_files ext4 barrier=0
+unflushed_image() { "$assay" linux status >/dev/null 2>&1 || skip "no kernel for guests"; no_barriers "$@"
+  ends 3 "$assay" linux run --drive "sim:$here/drive.toml" --quiet --out guest-out --image o/i -- \
+    sh -c 'tr "\\0" Z </dev/zero | head -c 40000000 >/dev/vda; sync'; says linux-image-lost; }
+row E12.21 "a guest's image on it" unflushed_image ext4 barrier=0
 unmounted() { need_root; need mkfs.ext4; image i 32; mkfs.ext4 -q -F i; attach i; mounted "$device" m
   for _ in 1 2 3; do "$assay" run read.toml --quiet --out "out-$RANDOM" --only m/f --size 4MiB >/dev/null 2>&1 ||
     "$assay" run read.toml --quiet --out "out-$RANDOM" --only m/f >/dev/null

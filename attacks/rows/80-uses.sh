@@ -160,6 +160,10 @@ unlisted() { zeros; need strace; victim i; other "$write_map" "$device"
       "$assay" run write.toml --quiet --out out --only "$device" --write "$device"; says "users-unknown"
   done; }
 row U4.6 "a device that a process uses, while lists of processes and descriptors fail" unlisted
+unlisted_once() { zeros; need strace; other 'pass'
+  ends 0 strace -f -o /dev/null -P "/proc/$others/maps" -e trace=openat -e inject=openat:error=EACCES:when=1 \
+    "$assay" run write.toml --quiet --out out --only "$device" --write "$device"; }
+row U4.7 "a process that cannot be looked into for a moment does not end a run" unlisted_once
 
 # U5: descriptors of one thread.
 alone='def hold():
@@ -313,10 +317,17 @@ volatile_directory() { volatile; mkdir m/d; printf 'format = 1\nname = "f"\nques
   printf 'file = "write"\nlength = "1MiB"\nsize = "64KiB"\n' >>f.toml
   refused "$assay" run f.toml --quiet --out out --on m/d; says syncs-ignored; [ -z "$(ls m/d)" ] || fail "left: $(ls m/d)"; }
 row U12.5 "a directory on it" volatile_directory
+volatile_image() { volatile; refused "$assay" linux run --drive "sim:$here/drive.toml" --quiet --out out --image m/i -- true
+  says syncs-ignored; [ ! -e m/i ] || fail "an image is left"; }
+row U12.7 "a new image of a guest on it" volatile_image
 unflushed() { zeros; victim i; local cache=/sys/block/${device#/dev/}/queue/write_cache; echo "write through" >"$cache" || skip "no write_cache"
   undo "echo write back >$cache" # the device keeps it when it is detached
   writes "$device"; says syncs-ignored; ends 0 "$assay" run read.toml --quiet --out out --only "$device"; }
 row U12.6 "a loop device that is said to have no cache" unflushed
+unflushed_below() { need mkfs.ext4; image i 32; attach i; local cache=/sys/block/${device#/dev/}/queue/write_cache; mkfs.ext4 -q "$device"; mounted "$device" m
+  image m/i 8; attach m/i; victim m/i; echo "write through" >"$cache" || skip "no write_cache"; undo "echo write back >$cache"
+  writes "$device"; says syncs-ignored; mkdir m/d; refused "$assay" run write.toml --quiet --out out --only m/d/f --size 4MiB; says syncs-ignored; }
+row U12.8 "a loop device on a file system that lies on such a one" unflushed_below
 
 # Q: runs that cannot begin end with an error, and leave nothing behind.
 few() { # few COMMAND …: as a user who may have one process

@@ -245,10 +245,13 @@ fn run_on(
                 clock: crate::clock::Clock::start(),
             };
             let mut target = UringTarget::new(file, opened.capacity, options)?;
+            let below = repeat.workload.writes().then(|| opened.open_layers()).transpose()?;
             let measured = repeat.run(&mut target, &|| opened.check_before_writes(), |_| {});
-            if repeat.workload.writes() {
+            if let Some(below) = below {
                 let measured = measured.and_then(|record| {
-                    flush(&mut target, &opened.identity.path)?;
+                    let path = &opened.identity.path;
+                    flush(&mut target, path)?;
+                    below.flush().map_err(|e| writes_lost(path, e))?;
                     Ok(record)
                 });
                 let own = opened.check_own_writes(target.written());

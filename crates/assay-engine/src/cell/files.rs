@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::files::{self, Content, WorkDir};
 use crate::measure::series::write_series;
 use crate::measure::{Recorded, Recorder};
+use crate::safety::layers::OpenLayers;
 use assay_fs::{Directory, Entry, EntryKind, Scratch};
 use assay_spec::experiment::FileWork;
 use assay_spec::record::RepeatRecord;
@@ -39,10 +40,12 @@ pub(super) fn run_in_directory(repeat: &Repeat<'_>, path: &Path) -> Result<Repea
     };
     // Opened before the work: `syncfs` reports the writes that failed since.
     let opened = File::open(directory.directory().path());
+    let below = directory.directory().node().map(|node| OpenLayers::below(&node));
     let result = run_on_files(repeat, work, &work_dir, &mut || {}).and_then(|record| {
         let keep = |opened: File| {
             keep_on_fuse(directory.directory(), &opened)?;
-            Ok(syncfs(&opened)?)
+            syncfs(&opened)?;
+            below?.flush()
         };
         opened.and_then(keep).map_err(|e| writes_lost(path, e))?;
         Ok(record)

@@ -3,8 +3,7 @@
 use super::target::{PlannedTarget, TargetKind, cell_name};
 use crate::error::{Error, Result};
 use crate::safety::Intent;
-use crate::safety::in_use::Machine;
-use crate::safety::refusal::ignored_syncs;
+use crate::safety::refusal::file_ignores_syncs;
 use crate::target::block::{self, Kind, Opened};
 use assay_fs::{Node, NodeKind};
 use assay_spec::Bytes;
@@ -105,7 +104,7 @@ pub(super) fn directory(written: &str) -> Result<PlannedTarget> {
     let free = rustix::fs::statvfs(path).map(|s| Bytes(s.f_bavail * s.f_frsize));
     let free = free.map_err(|e| unusable(e.into()))?;
     let node = Node::find(path).map_err(unusable)?;
-    if let Some(error) = ignored_syncs(&Machine::mounts_alone(), node.id.device, written) {
+    if let Some(error) = file_ignores_syncs(&node, written) {
         return Err(error);
     }
     let name = path.file_name().map_or_else(|| "directory".into(), |n| n.to_string_lossy());

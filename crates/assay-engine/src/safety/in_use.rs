@@ -137,6 +137,12 @@ impl Machine {
         Some((behind.store, behind.bytes, &found.name))
     }
 
+    /// Returns the name that the kernel shows for a file or device behind a loop device.
+    pub(super) fn name_of(&self, store: Store) -> Option<&Path> {
+        let of = |l: &&Loop| l.behind.as_ref().is_some_and(|behind| behind.store == store);
+        self.loops.iter().find(of).map(|l| l.name.as_path())
+    }
+
     /// Returns how many loop devices lie on `store`.
     pub(crate) fn loops_on(&self, store: Store) -> usize {
         let lies_on = |l: &&Loop| l.behind.as_ref().is_some_and(|behind| behind.store == store);
@@ -297,25 +303,6 @@ impl Machine {
         })
     }
 
-    /// Returns `true` if the device `number` lies on an overlay that answers a sync without writing
-    /// anything, or stands for such an overlay.
-    pub(crate) fn is_on_volatile(&self, number: DeviceNumber) -> bool {
-        // Each file system below, once: two may lie on each other's files.
-        let mut systems = vec![number];
-        let mut next = 0;
-        while let Some(system) = systems.get(next) {
-            for extent in self.foundation(*system) {
-                if let Store::File(below, _) = extent.store
-                    && !systems.contains(&below)
-                {
-                    systems.push(below);
-                }
-            }
-            next += 1;
-        }
-        systems.iter().any(|system| overlay::may_ignore_syncs(*system, &self.mounts))
-    }
-
     /// Returns all files that something uses, with their birth times.
     fn files(&self) -> impl Iterator<Item = (Store, Option<Birth>)> {
         let behind = self.loops.iter().filter_map(|l| Some((l.behind.as_ref()?.store, l.born)));
@@ -343,13 +330,10 @@ impl Machine {
                 || format!("device {}:{}", number.major, number.minor),
                 |device| device.title(),
             ),
-            Store::File(_, inode) => {
-                let behind = |l: &&Loop| l.behind.as_ref().is_some_and(|e| e.store == store);
-                match self.loops.iter().find(behind) {
-                    Some(of) => format!("the file {}", of.name.display()),
-                    None => format!("the file with inode {inode}"),
-                }
-            }
+            Store::File(_, inode) => match self.name_of(store) {
+                Some(name) => format!("the file {}", name.display()),
+                None => format!("the file with inode {inode}"),
+            },
         }
     }
 }

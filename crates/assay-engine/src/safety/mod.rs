@@ -18,6 +18,7 @@ mod explain;
 pub(crate) mod identity;
 pub(crate) mod in_use;
 pub(crate) mod intent;
+pub(crate) mod layers;
 pub(crate) mod lease;
 pub(crate) mod loss;
 pub(crate) mod mark;

@@ -44,15 +44,6 @@ pub(super) fn may_be(system: DeviceNumber, mounts: &[Mount]) -> bool {
     system.major == 0 && (named.peek().is_none() || named.any(|mount| mount.kind == "overlay"))
 }
 
-/// Returns `true` if the file system with this `st_dev` may be an overlay that answers a sync
-/// without writing anything.
-pub(super) fn may_ignore_syncs(system: DeviceNumber, mounts: &[Mount]) -> bool {
-    let is_it = |mount: &Mount| mount.number == system;
-    let is_named = mounts.iter().any(is_it);
-    let mut possible = mounts.iter().filter(|mount| !is_named || is_it(mount));
-    system.major == 0 && possible.any(|mount| mount.is_volatile)
-}
-
 /// Returns the file or directory of a layer that the overlay shows at `path`, if `path` is on an
 /// overlay of this mount namespace and assay can reach that layer.
 pub(super) fn below(path: &Path) -> Option<PathBuf> {

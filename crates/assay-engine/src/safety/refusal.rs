@@ -1,10 +1,11 @@
 //! The reasons why a device must not be written to, whatever the options are.
 
 use super::in_use::Machine;
+use super::layers::Layers;
 use super::store::Extent;
 use super::sysfs::Device;
 use crate::error::Error;
-use assay_fs::DeviceNumber;
+use assay_fs::{DeviceNumber, Node};
 use std::time::Duration;
 
 /// The number of checks, and their interval, before a use by a program counts: tools such as
@@ -119,7 +120,8 @@ pub(crate) fn refusal_now(machine: &Machine, device: &Device) -> Option<Error> {
         };
         return Some(Error::environment("device-mounted", message, hint));
     }
-    if let Some(error) = ignored_syncs(machine, device.number, &name) {
+    let layers = machine.layers_of_device(device.number);
+    if let Some(error) = ignored_syncs(machine, &layers, Some(device.number), &name) {
         return Some(error);
     }
     if let Some(error) = unknown_users(machine, &name).or_else(|| uncounted(machine, device)) {
@@ -146,19 +148,31 @@ fn uncounted(machine: &Machine, device: &Device) -> Option<Error> {
     Some(Error::environment("users-unknown", message, hint))
 }
 
-/// Returns the error for the target `name` on the device or file system `number`, if a sync of it
-/// does not write everything.
-pub(crate) fn ignored_syncs(machine: &Machine, number: DeviceNumber, name: &str) -> Option<Error> {
-    if machine.is_on_volatile(number) {
+/// Returns the error for the file or directory `name`, which is `node`, if a sync of it does not
+/// write everything.
+pub(crate) fn file_ignores_syncs(node: &Node, name: &str) -> Option<Error> {
+    let machine = Machine::mounts_alone();
+    ignored_syncs(&machine, &machine.layers_of(node), None, name)
+}
+
+/// Returns the error for the target `name` above `layers`, if a sync of it does not write
+/// everything. `own` is the target itself, if it is a device.
+fn ignored_syncs(
+    machine: &Machine,
+    layers: &Layers,
+    own: Option<DeviceNumber>,
+    name: &str,
+) -> Option<Error> {
+    if layers.has_volatile {
         let message =
             format!("{name} is on an overlay that answers a sync without writing (`volatile`)");
         let hint = "name a target on another file system, e.g. on a volume of the container";
         return Some(Error::environment("syncs-ignored", message, hint));
     }
-    let extents = machine.foundation(number).into_iter();
-    let mut devices = extents.filter_map(|extent| Device::find(extent.store.device()?));
+    let all = own.iter().chain(&layers.devices).flat_map(|number| machine.foundation(*number));
+    let mut devices = all.filter_map(|extent| Device::find(extent.store.device()?));
     let found = devices.find(Device::is_loop_without_flush)?;
-    let message = match found.number == number {
+    let message = match Some(found.number) == own {
         true => format!("the kernel sends no flush to {name}"),
         false => format!("{name} lies on {}, to which the kernel sends no flush", found.title()),
     };

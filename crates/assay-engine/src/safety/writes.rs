@@ -194,7 +194,7 @@ impl WriteCount {
 
 /// Writes the page cache of a device back. Unlike `fsync`, does not flush the drive's own cache: a
 /// flush before a cell would change the cell's result.
-fn write_back(device: &File) {
+pub(super) fn write_back(device: &File) {
     let flags = libc::SYNC_FILE_RANGE_WAIT_BEFORE
         | libc::SYNC_FILE_RANGE_WRITE
         | libc::SYNC_FILE_RANGE_WAIT_AFTER;

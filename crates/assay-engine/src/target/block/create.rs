@@ -13,9 +13,9 @@ use super::file::{mark_of, place_of, take_lease, watch_file};
 use super::new_file::{NewFile, allocate, fill, parent};
 use super::opened::{Opened, describe};
 use crate::error::{Error, Result};
-use crate::safety::in_use::Machine;
+use crate::safety::layers::OpenLayers;
 use crate::safety::mark::{self, Made};
-use crate::safety::refusal::ignored_syncs;
+use crate::safety::refusal::file_ignores_syncs;
 use crate::safety::{Intent, contents};
 use assay_fs::{Node, NodeKind, remove};
 use assay_spec::Bytes;
@@ -42,8 +42,8 @@ pub(super) fn begin(path: &Path, intent: &Intent) -> Result<Opened> {
         let message = format!("{name} would be smaller than a page of 4KiB");
         return Err(Error::usage("size-needed", message, "give a larger --size"));
     }
-    let system = directory.id().map_err(|e| cannot_open(path, e))?.device;
-    let ignored = || ignored_syncs(&Machine::mounts_alone(), system, &name.to_string());
+    let place = directory.node().map_err(|e| cannot_open(path, e))?;
+    let ignored = || file_ignores_syncs(&place, &name.to_string());
     if let (true, Some(error)) = (intent.writes_if_new, ignored()) {
         return Err(error);
     }
@@ -81,7 +81,9 @@ impl Opened {
     /// If there is no room, the name is taken by now, or Ctrl-C was pressed; then there is no file.
     pub fn make(&mut self) -> Result<()> {
         let Some(new) = self.new.as_mut().filter(|new| !new.is_kept) else { return Ok(()) };
-        let filled = fill(&self.file, self.capacity);
+        let below = new.directory.node().map(|directory| OpenLayers::below(&directory));
+        let fill = |below: OpenLayers| fill(&self.file, self.capacity).and_then(|()| below.flush());
+        let filled = below.and_then(fill);
         filled.map_err(|cause| new.failed(self.capacity, cause))?;
         check_direct(self)?;
         let Some(new) = self.new.as_mut() else { return Ok(()) };

@@ -9,7 +9,7 @@ use crate::safety::in_use::Machine;
 use crate::safety::intent::{Intent, check_write};
 use crate::safety::lease::{self, Lease};
 use crate::safety::mark::{self, FileMark, Made};
-use crate::safety::refusal::{ignored_syncs, patiently};
+use crate::safety::refusal::{file_ignores_syncs, patiently};
 use crate::safety::store::Store;
 use crate::safety::watch::Watch;
 use crate::stop;
@@ -95,8 +95,7 @@ pub(super) fn file_refusal(
 ) -> Option<Error> {
     let name = path.display();
     let used = file_use(&name.to_string(), node.id, node.kind);
-    let error =
-        used.or_else(|| ignored_syncs(&Machine::mounts_alone(), node.id.device, &name.to_string()));
+    let error = used.or_else(|| file_ignores_syncs(node, &name.to_string()));
     if error.is_some() {
         return error;
     }

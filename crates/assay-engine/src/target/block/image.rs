@@ -9,7 +9,9 @@ use super::new_file::parent;
 use crate::error::{Error, Result};
 use crate::safety::in_use::Machine;
 use crate::safety::intent::{Intent, check_write};
+use crate::safety::layers::OpenLayers;
 use crate::safety::mark::{self, Made};
+use crate::safety::refusal::file_ignores_syncs;
 use assay_fs::{Directory, Node, NodeKind, remove};
 use assay_spec::Bytes;
 use rustix::fs::{Mode, OFlags, SeekFrom, openat, seek};
@@ -23,6 +25,8 @@ use std::path::Path;
 /// it and [`Image::keep`] has not been called.
 pub(crate) struct Image {
     pub(crate) file: File,
+    /// The devices that it lies on.
+    below: OpenLayers,
     /// The directory and name of a new image that may be removed.
     made: Option<(Directory, OsString)>,
 }
@@ -45,7 +49,7 @@ impl Image {
             let hint = "keep other programs from the image while a guest runs, and run it again";
             return Err(Error::environment("linux-image-lost", message, hint));
         }
-        self.file.sync_all().map_err(|cause| {
+        self.file.sync_all().and_then(|()| self.below.flush()).map_err(|cause| {
             let message = format!("not all of the guest's writes reached {}", path.display());
             let hint = "check the disk (`dmesg`) and the free space of its file system; do not \
                         trust the image: it may be broken";
@@ -108,7 +112,7 @@ pub(crate) fn open_image(path: &Path, write: Option<&Path>) -> Result<Image> {
     }
     let file = node.open(OFlags::RDWR).map_err(|e| cannot_open(path, e))?;
     lock(path, &file)?;
-    Ok(Image { file, made: None })
+    Ok(Image { file, below: OpenLayers::below(&node), made: None })
 }
 
 /// Returns the error for an image that could be the one that is mounted somewhere.
@@ -120,12 +124,17 @@ fn may_be_mounted(path: &Path) -> Option<Error> {
 
 fn create(path: &Path) -> Result<Image> {
     let directory = parent(path)?;
+    let place = directory.node().map_err(|e| cannot_open(path, e))?;
+    if let Some(error) = file_ignores_syncs(&place, &path.display().to_string()) {
+        return Err(error);
+    }
     let name = path.file_name().unwrap_or_default();
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
     let made = openat(&directory, name, flags, Mode::from_raw_mode(0o666));
     let file = File::from(made.map_err(|e| cannot_open(path, e.into()))?);
     let image = Image {
         file,
+        below: OpenLayers::below(&place),
         made: Some((directory.try_clone().map_err(|e| cannot_open(path, e))?, name.to_owned())),
     };
     lock(path, &image.file)?;

@@ -4,6 +4,7 @@ use super::descriptor::cannot_open;
 use super::new_file::NewFile;
 use crate::error::{Error, Result};
 use crate::safety::identity;
+use crate::safety::layers::OpenLayers;
 use crate::safety::lease::Lease;
 use crate::safety::sysfs::Device;
 use crate::safety::watch::Watch;
@@ -90,6 +91,12 @@ impl Opened {
     /// Returns its present length, if that can be determined.
     pub(crate) fn length_now(&self) -> Option<Bytes> {
         (&self.file).seek(SeekFrom::End(0)).ok().map(Bytes)
+    }
+
+    /// Opens the devices that it lies on, to flush them when it has been written to.
+    pub(crate) fn open_layers(&self) -> Result<OpenLayers> {
+        let node = Node::of_file(&self.file).map_err(|e| cannot_open(&self.identity.path, e))?;
+        Ok(OpenLayers::below(&node))
     }
 
     /// Checks that nobody has freed blocks of a file, as reads of them do not reach the drive.
