@@ -2,8 +2,8 @@
 //! inotify(7): a look at the open files of all processes comes too late for them.
 //!
 //! A file on an overlay is watched together with the file of the upper layer, where assay finds it.
-//! *Not noticed* are writers that have it open still, which that look finds, and those that reach
-//! it by yet another inode: a second node of a device.
+//! *Not noticed* are writers that still have it open, which the look at open files finds, and
+//! writers that reach it by another inode: a second node of a device.
 
 use super::overlay;
 use rustix::fs::inotify::{CreateFlags, ReadFlags, Reader, WatchFlags, add_watch, init};

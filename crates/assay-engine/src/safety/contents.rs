@@ -1,7 +1,7 @@
 //! The contents of a device or file, examined before it is written to.
 //!
 //! There are two checks. The first finds known formats, by libblkid's probes (`blkid -p`) and by
-//! [`super::signature`], which knows formats that libblkid does not. The second finds data that
+//! [`super::signatures`], which knows formats that libblkid does not. The second finds data that
 //! assay did not write: a block with a sector that is neither zeros nor sealed ([`is_sealed`]).
 //! It needs no knowledge of formats. It reads all of a device up to 256 MiB; of a larger one the
 //! first and last megabytes, the places of mirrors, and [`SAMPLES`] blocks between.

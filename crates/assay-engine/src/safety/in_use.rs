@@ -212,7 +212,7 @@ impl Machine {
         })
     }
 
-    /// Returns the use that any file can have: a mount has a file that no table names.
+    /// Returns a mount whose file is unknown, as a use: it may be any file.
     pub(crate) fn use_of_any_file(&self) -> Option<Usage> {
         let mount = mounts::with_unknown_file(&self.mounts)?;
         let text = format!("may be what is mounted at {}", mount.point.display());

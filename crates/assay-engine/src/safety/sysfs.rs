@@ -110,7 +110,7 @@ impl Device {
     }
 
     /// Returns `true` if it is a loop device to which the kernel sends no flush, because somebody
-    /// has said that it has no cache. Behind it is that of a file.
+    /// has said that it has no cache. The file behind it does have one.
     pub(crate) fn is_loop_without_flush(&self) -> bool {
         let disk = self.disk();
         let cache = disk.text("queue/write_cache");

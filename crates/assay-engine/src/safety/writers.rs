@@ -42,7 +42,8 @@ pub(crate) struct Writers {
     pub(crate) hidden: Option<String>,
 }
 
-/// The number of the first process, which some machines hide even from root. It uses no devices.
+/// The number of the first process, which some machines hide even from root. It is taken to use no
+/// devices.
 const FIRST: &str = "1";
 
 /// Finds the devices and files that other processes can write to.

@@ -2,9 +2,9 @@
 //! the device itself, the disk of a partition, the file or device behind a loop device, and another
 //! path to the disk.
 //!
-//! After requests of assay's own, the device must not have written more than these, and what they
-//! do not pass (the rest of the disk, another path) nothing. What lies below the device they do
-//! change; [`super::closed`] tells of others there.
+//! After assay's own requests, the device must have written no more than assay sent. The rest of
+//! the disk and other paths must have written nothing. Layers below change with assay's writes;
+//! [`super::closed`] finds other writers there.
 //!
 //! *Not detected* are writes to the devices below a mapping or an array, where other mappings may
 //! write; to a file or device with several loop devices on it; and to a file behind a loop device

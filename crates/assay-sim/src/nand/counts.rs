@@ -4,8 +4,8 @@ use super::observe::Cause;
 use crate::waits::Waits;
 use assay_spec::Nanos;
 
-/// A wait of the host behind collection: until the page is in the controller, or in its register,
-/// less the time that takes alone.
+/// The extra time of a host page behind collection, compared with an idle plane: until the page is
+/// in the controller, or in its register.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum CollectionWait {
     Read,

@@ -121,7 +121,8 @@ pub enum Observed {
     Command(Cause, FlashCommand),
     /// A step begins.
     Operation(Operation),
-    /// A program or an erase is suspended. The operation spans the time that this takes its array.
+    /// A program or an erase is suspended. The operation lasts as long as the array needs to
+    /// suspend.
     Suspended(Operation),
     /// A suspended program or erase is resumed; the operation has its new end.
     Resumed(Operation),

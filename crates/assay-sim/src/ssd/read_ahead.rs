@@ -37,8 +37,8 @@ struct ReadStream {
     front: Lpn,
     there: VecDeque<bool>,
     epoch: u32,
-    /// With [`Reach::Contiguous`]: every page between this one and where the stream is lies on
-    /// flash behind the one before it. `None` if that is not known of any.
+    /// With [`Reach::Contiguous`]: the page from which on the stream is known to lie on flash in
+    /// one piece, up to where it is. `None` if that is not known of any page.
     in_one_piece: Option<Lpn>,
 }
 
@@ -161,8 +161,8 @@ impl ReadAhead {
         Some((there, stream.epoch))
     }
 
-    /// Whether the window from the last request on may be fetched; `follows` tells of a page
-    /// whether it lies on flash behind the one before it.
+    /// Returns `true` if the window from the last request on may be fetched. `follows` returns
+    /// `true` for a page that lies on flash behind the one before it.
     pub(crate) fn may_go_on(&mut self, logical: u32, follows: impl Fn(Lpn) -> bool) -> bool {
         let Some(stream) = self.streams.last_mut().filter(|_| self.reach == Reach::Contiguous)
         else {
@@ -188,8 +188,8 @@ impl ReadAhead {
         known >= end
     }
 
-    /// The pages to fetch so that the window from the last request on is on its way, up to the
-    /// drive's end; and whether the highest comes first.
+    /// Returns the pages of the window from the last request on that have not been requested yet,
+    /// up to the drive's end, and `true` if the highest is to be fetched first.
     pub(crate) fn missing(&mut self, logical: u32) -> (Range<Lpn>, bool) {
         let window = self.window;
         let Some(stream) = self.streams.last_mut() else { return (Lpn(0)..Lpn(0), false) };
@@ -206,8 +206,8 @@ impl ReadAhead {
         (have..Lpn(from.0.saturating_add(window).min(logical)).max(have), false)
     }
 
-    /// A page of `missing` was asked for, or is there at once; returns the epoch to name when it
-    /// arrives.
+    /// Records that a page of `missing` is requested, or present at once. Returns the epoch to name
+    /// when it arrives.
     pub(crate) fn put(&mut self, page: Lpn, is_there: bool) -> u32 {
         let stream = self.streams.last_mut().expect("there is a stream");
         stream.there.push_back(is_there);

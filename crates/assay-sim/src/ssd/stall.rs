@@ -12,13 +12,12 @@ pub enum Stall {
     Link,
     /// The next page of the first write waits for a slot of the buffer.
     Buffer,
-    /// The same, where the slot that came free was a page's that had found collection before it on
-    /// its plane.
+    /// The same, if the page that freed the slot had waited for collection on its plane.
     BufferCollect,
-    /// The same, where all slots were held by pages that wait for the map to be saved.
+    /// The same, if all slots were held by pages that wait for the map to be saved.
     BufferMap,
-    /// A read or trim of what was written since the map began to be saved; without a buffer the
-    /// first write. And a page read for the host whose entry is not in memory.
+    /// A read or trim of a page that was written since the map began to be saved; without a buffer,
+    /// the first write; a page read for the host whose map entry is not in memory.
     Map,
     /// A page read for the host that found collection before it on its plane, beyond the time it
     /// takes alone.

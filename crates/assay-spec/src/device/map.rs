@@ -42,9 +42,9 @@ pub(super) fn decode(
     Ok((save_map_every, map_cache))
 }
 
-/// Returns the smallest cache of map entries with which garbage collection ends: the moves that
-/// make room for one map page make no more than one map page due, if as many pages are moved as in
-/// the mean. Returns `None` if no size is enough.
+/// Returns the smallest cache of map entries with which garbage collection can keep up: writing one
+/// map page makes at most one more map page due, at the mean number of moves. Returns `None` if no
+/// size is enough.
 ///
 /// Collection moves v pages to free n − v, and each move changes an entry. Half of the cache
 /// changes before map pages are written, and each map page written has as many changed entries as

@@ -8,7 +8,7 @@ use crate::name::{bad_name, is_name};
 use crate::units::{Nanos, Rate};
 
 /// The kernel counts the time of its work in fs, in 64 bits: it must not overflow before time
-/// passes, and a byte must not take less than one.
+/// passes, and a byte must not take less than 1 fs.
 const SLOWEST: u64 = 1_000_000;
 const FASTEST: u64 = 1_000_000_000_000_000;
 
@@ -21,8 +21,8 @@ pub struct ProcessorSpec {
     pub title: String,
     /// The clock of the core, in MHz.
     pub clock_mhz: u32,
-    /// The time from an interrupt to the first instruction of a core that was idle for longer than
-    /// this; one that was idle for less wakes in the time that it was idle.
+    /// The time from an interrupt to the first instruction of an idle core. A core that was idle
+    /// for a shorter time wakes in that time.
     pub wake: Nanos,
     /// The cycles of an average basic block of kernel code, which ends at a branch.
     pub block_cycles: u32,

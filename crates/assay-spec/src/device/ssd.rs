@@ -59,8 +59,8 @@ pub enum BufferSpec {
 pub enum FlushSpec {
     /// As they arrive.
     AtOnce,
-    /// When they must be. A page that is written again before that is replaced in the buffer. With
-    /// the write cache switched off, pages are sent at once.
+    /// When a limit of the buffer or a flush requires it. A page that is written again before that
+    /// is replaced in the buffer. With the write cache switched off, pages are sent at once.
     Lazy(LazySpec),
 }
 

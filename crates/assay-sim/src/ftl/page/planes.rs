@@ -43,7 +43,8 @@ pub(super) struct Open {
 }
 
 impl Open {
-    /// Returns how many pages of the block, which has `pages`, are written or will never be.
+    /// Returns the number of pages of the block, of its `pages`, that can no longer be written: the
+    /// written ones, and those that the block does not use.
     #[inline]
     pub(super) fn written(&self, pages: u32) -> u32 {
         self.next + pages - self.end
