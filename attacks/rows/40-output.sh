@@ -42,7 +42,7 @@ svg_killed() { need strace; drawn 5 || fail "it renames a new file"; [ "$(ls -A 
 row D9.13 "explain --timeline --out, killed at its first renaming" svg_killed
 svg_kept() { need chattr; mkdir d; ends 0 "$assay" explain --timeline sim:ssd-m --requests 5 --out d/p.svg; undo "chattr -a $PWD/d"
   chattr +a d 2>/dev/null || skip "no chattr"; victim d/p.svg; ends 3 "$assay" explain --timeline sim:ssd-m --requests 9 --out d/p.svg
-  says "the temporary file .*stays"; }
+  says append-only; [ "$(ls -A d)" = p.svg ] || fail "left: $(ls -A d)"; }
 row D9.14 "explain --timeline --out over a drawing in a directory that can only grow" svg_kept
 svg_changed() { need strace; ends 0 "$assay" explain --timeline sim:ssd-m --requests 5 --out p.svg
   strace -f -o /dev/null -e inject=renameat2:delay_enter=2s:when=2 "$assay" explain --timeline sim:ssd-m --requests 9 --out p.svg 2>err & run=$!
@@ -51,6 +51,22 @@ svg_changed() { need strace; ends 0 "$assay" explain --timeline sim:ssd-m --requ
 row D9.15 "explain --timeline --out over a drawing that is changed just before the names are exchanged" svg_changed
 svg_huge() { truncate -s 8T p.svg 2>/dev/null || skip "no large files"; ends 3 timeout 20 "$assay" explain --timeline sim:ssd-m --requests 5 --out p.svg; [ "$(stat -c %s p.svg)" = 8796093022208 ] || fail "changed"; }
 row D9.16 "explain --timeline --out over a sparse file of 8 TiB" svg_huge
+report_kept() { need chattr; "$assay" run read.toml --quiet --out out --only sim:ssd-m >/dev/null; before=$(ls -A out); undo "chattr -a $PWD/out"
+  chattr +a out 2>/dev/null || skip "no chattr"; ends 3 "$assay" report out; says append-only; [ "$(ls -A out)" = "$before" ] || fail "left: $(ls -A out)"; }
+row D9.17 "a report in a run directory that can only grow" report_kept
+# In the lower layer of an overlay: the first change copies a file to the upper one, where it is another inode.
+lower() { need_root; mkdir l u w m; "$@"; mount -t overlay none m -o "lowerdir=l,upperdir=u,workdir=w" 2>/dev/null || skip "no overlay"; undo "umount -l $PWD/m"; }
+nothing_left() { [ -z "$(ls -A "$1" | grep '^.assay-')" ] || fail "left: $(ls -A "$1")"; }
+lower_report() { lower "$assay" run read.toml --quiet --out l/out --only sim:ssd-m >/dev/null; ends 0 "$assay" report m/out; ends 0 "$assay" report m/out; nothing_left m/out; }
+row D9.18 "a report of a run in the lower layer of an overlay" lower_report
+lower_drawing() { lower "$assay" explain --timeline sim:ssd-m --requests 5 --out l/p.svg; ends 0 "$assay" explain --timeline sim:ssd-m --requests 9 --out m/p.svg
+  ! cmp -s l/p.svg m/p.svg || fail "not replaced"; nothing_left m; }
+row D9.19 "a drawing there is replaced" lower_drawing
+lower_foreign() { lower eval 'echo mine >l/p.svg'; victim m/p.svg; ends 3 "$assay" explain --timeline sim:ssd-m --requests 9 --out m/p.svg; }
+row D9.20 "somebody's file there is not" lower_foreign
+lower_resume() { sed -i '0,/20s/s//1s/' long.toml; during long.toml ./f --size 8MiB; for _ in $(seq 100); do [ -e out/cells.json ] && break; sleep 0.1; done
+  sleep 0.5; kill -INT $run; run_ends 130; sleep 0.5; sed -i 's/20s/1s/g' out/run.json; lower mv out l; ends 0 "$assay" resume m/out --quiet; nothing_left m/out; }
+row D9.21 "a run there goes on" lower_resume
 
 for name in run.partial cells.partial run.json cells.json report.html notes.txt log .hidden findings.json; do
   in_out() { mkdir out; echo mine >"out/$1"; victim "out/$1" out; ends "2|3" "$assay" run read.toml --quiet --out out --only sim:ssd-m; }

@@ -42,6 +42,13 @@ ring_fails() { need strace; noise i 8
   ends "3|4" strace -f -o /dev/null -e inject=io_uring_enter:error=EIO:when=20+ "$assay" run read.toml --quiet --out out --only ./i
   grep -q "requests failed" .err || fail "$(cat .err)"; }
 row E5.5 "io_uring_enter fails from the 20th call on" ring_fails
+without_call() { need strace; ends "$2" strace -f -o /dev/null -e inject="$1" "$assay" run write.toml --quiet --out out --only ./f --size 4MiB; [ "$2" = 0 ] || says seccomp; }
+without_random() { need strace; "$assay" explain --timeline sim:ssd-m --requests 5 --out p.svg
+  ends 0 strace -f -o /dev/null -e inject=getrandom:error=EPERM "$assay" explain --timeline sim:ssd-m --requests 9 --out p.svg; }
+row E5.6 "a sandbox without getrandom" without_random
+row E5.7 "a sandbox without fallocate" without_call fallocate:error=ENOSYS 0
+row E5.8 "a sandbox without ppoll" without_call ppoll:error=EPERM 0
+row E5.9 "a sandbox without openat2" without_call openat2:error=ENOSYS 3
 
 cut_short() { made; timed 30s; during timed.toml ./f --write ./f; truncate -s 1M f || true; run_ends 3
   grep -q "somebody else" err || fail "$(cat err)"; }
@@ -153,6 +160,11 @@ unflushed_image() { "$assay" linux status >/dev/null 2>&1 || skip "no kernel for
   ends 3 "$assay" linux run --drive "sim:$here/drive.toml" --quiet --out guest-out --image o/i -- \
     sh -c 'tr "\\0" Z </dev/zero | head -c 40000000 >/dev/vda; sync'; says linux-image-lost; }
 row E12.21 "a guest's image on it" unflushed_image ext4 barrier=0
+# lost_below ARGUMENT …: assay, with results on such a file system when the lowest has no room left.
+lost_below() { no_barriers ext4 barrier=0; mkdir o/d; sync; ! cat /dev/zero >m/rest 2>/dev/null || fail "there is room"; sync -f m
+  sed 's/requests = 256/requests = 200000/; s/sequential/random/; s/^range.*//' read.toml >many.toml; ends 3 "$assay" "$@"; says results-lost; }
+row E12.23 "the results of a run on it" lost_below run many.toml --json --out o/out --only sim:ssd-m
+row E12.24 "a drawing on it" lost_below explain --timeline sim:ssd-m --requests 2000 --out o/d/p.svg
 unmounted() { need_root; need mkfs.ext4; image i 32; mkfs.ext4 -q -F i; attach i; mounted "$device" m
   for _ in 1 2 3; do "$assay" run read.toml --quiet --out "out-$RANDOM" --only m/f --size 4MiB >/dev/null 2>&1 ||
     "$assay" run read.toml --quiet --out "out-$RANDOM" --only m/f >/dev/null

@@ -383,3 +383,44 @@ erofs_extra() { alone erofs; need_root; need mkfs.erofs python3; mkdir s m; nois
 by_itself row U11.8 "a loop device over zeros of the extra file of an EROFS" erofs_extra
 erofs_during() { erofs_made; attach i --offset 4194304; read_first; during first.toml "$device" --write "$device"; erofs_mounted "$PWD/i"; victim i; stopped; }
 row U11.9 "a file is mounted as an EROFS while a cell reads a loop device over zeros of it, before one that writes" erofs_during
+
+# U13: somebody's loop device on a file of a program (FUSE) that stops answering. All loop devices of the machine are asked about.
+silent_loop() { # a loop device on such a file, $silent; fall_silent stops the program
+  need_root; need bindfs; mkdir s m; image s/f 8; bindfs -f "$PWD/s" "$PWD/m" & server=$!; undo "umount -l $PWD/m; kill -9 $server"
+  for _ in $(seq 100); do [ -e m/f ] && break; sleep 0.05; done; [ -e m/f ] || skip "no FUSE"
+  attach m/f; silent=$device; undo "kill -CONT $server"; }
+fall_silent() { kill -STOP $server; sleep 1.5; } # the kernel asks again after a second
+silent_read() { silent_loop; noise i 8; attach i; victim i; fall_silent
+  ends 0 timeout 30 "$assay" run read.toml --quiet --out out --only "$device"; }
+by_itself row U13.1 "a device is read beside it" silent_read
+silent_write() { silent_loop; for more in 1 2 3; do losetup -f --show m/f >loop || skip "no loop device"; undo "losetup -d $(cat loop)"; done; undo "kill -CONT $server"; zeros; victim i; fall_silent
+  refused timeout 15 "$assay" run write.toml --quiet --out out --only "$device" --write "$device"; says "does not answer"; }
+by_itself row U13.2 "a device is written to beside four such" silent_write
+silent_new() { silent_loop; fall_silent; ends 0 timeout 30 "$assay" run read.toml --quiet --out out --only ./f --size 4MiB
+  refused timeout 15 "$assay" run write.toml --quiet --out again --only ./g --size 4MiB; says "does not answer"; [ ! -e g ] || fail "g is left"; }
+by_itself row U13.3 "a new file that is read, and one that is written to" silent_new
+silent_old() { silent_loop; ours ./f; victim f; fall_silent; refused timeout 15 "$assay" run write.toml --quiet --out out --only ./f --write ./f; says "does not answer"; }
+by_itself row U13.4 "a file of assay's is written again beside it" silent_old
+silent_image() { "$assay" linux status >/dev/null 2>&1 || skip "no guest kernel"; silent_loop; noise i 8; victim i; fall_silent
+  refused timeout 15 "$assay" linux run --drive "sim:$here/drive.toml" --quiet --out again --image ./i --write ./i -- true; says "does not answer"; }
+by_itself row U13.5 "a file beside it as the image of a guest" silent_image
+silent_list() { silent_loop; fall_silent; ends 0 timeout 15 "$assay" devices; says "does not answer"; }
+by_itself row U13.6 "devices are listed" silent_list
+silent_model() { silent_loop; fall_silent; ends 0 timeout 30 "$assay" run read.toml --quiet --out out --only sim:ssd-m; ends 0 timeout 30 "$assay" report out; }
+by_itself row U13.7 "a run of a model, and its report" silent_model
+silent_during() { silent_loop; zeros; timed 6s; during timed.toml "$device" --write "$device"; fall_silent
+  run_over 60 || { kill -CONT $server; fail "it goes on"; }; run_ends 3; cp err .err; says "does not answer"; }
+by_itself row U13.8 "it falls silent while another device is written to" silent_during
+silent_own() { silent_loop; timed 60s; [ $1 = --write ] || sed -i 's/read_share = 0.0/read_share = 1.0/' timed.toml
+  during timed.toml "$silent" "$@" "$silent"; fall_silent; begun=$(date +%s%N); kill -INT $run
+  run_over 20 || true; took=$(( ($(date +%s%N) - begun) / 1000000 )); kill -CONT $server; run_ends 130
+  [ $took -lt 5000 ] || fail "Ctrl-C took $took ms"; }
+by_itself row U13.9 "Ctrl-C while it is read" silent_own --only
+by_itself row U13.10 "Ctrl-C while it is written to" silent_own --write
+silent_map() { silent_loop; zeros; other 'f = os.open(sys.argv[1], os.O_RDWR); m = mmap.mmap(f, 4096); os.close(f)' m/f; fall_silent
+  ends 0 timeout 30 "$assay" run read.toml --quiet --out out --only "$device"
+  refused timeout 15 "$assay" run write.toml --quiet --out again --only "$device" --write "$device"; }
+by_itself row U13.11 "a process has the file mapped" silent_map
+silent_start() { silent_loop; timed 30s; fall_silent; "$assay" run timed.toml --quiet --out out --only "$silent" --write "$silent" >json 2>err & run=$!; undo "kill -9 $run"
+  sleep 1; kill -INT $run; run_over 5 || { kill -CONT $server; fail "it goes on"; }; run_ends 130; [ ! -e out ] || fail "out is left"; }
+by_itself row U13.12 "Ctrl-C before a run on it begins" silent_start

@@ -251,7 +251,7 @@ fn run_on(
                 let measured = measured.and_then(|record| {
                     let path = &opened.identity.path;
                     flush(&mut target, path)?;
-                    below.flush().map_err(|e| writes_lost(path, e))?;
+                    below.flush(|e| writes_lost(path, e))?;
                     Ok(record)
                 });
                 let own = opened.check_own_writes(target.written());

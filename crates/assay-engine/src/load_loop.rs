@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::generate::{Ask, Generator, Random};
 use crate::measure::Recorder;
 use crate::measure::sample::Sample;
-use crate::stop::{PATIENCE, interrupted, is_interrupted};
+use crate::stop::{PATIENCE, interrupted, waited};
 use crate::target::{Submit, Target};
 use assay_spec::experiment::{Amount, Arrival, ErrorLimit, SteadyRule};
 use assay_spec::record::SteadyRecord;
@@ -21,7 +21,6 @@ use failures::Failures;
 use open_loop::OpenLoop;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::time::Instant;
 
 /// When a phase is interrupted: the time between two looks at the requests in flight.
 const LOOK_AGAIN: Nanos = Nanos::from_millis(100);
@@ -156,8 +155,6 @@ struct Phase {
     last: Nanos,
     failures: Failures,
     errors: ErrorLimit,
-    /// The time when the phase first saw an interruption.
-    asked: Option<Instant>,
 }
 
 impl Phase {
@@ -202,7 +199,6 @@ impl Phase {
             last: start,
             failures: Failures::default(),
             errors,
-            asked: None,
         }
     }
 
@@ -213,7 +209,7 @@ impl Phase {
         sink: &mut S,
     ) -> Result<PhaseEnd> {
         let mut now = self.start;
-        let mut issuing = true;
+        let (mut issuing, mut is_over) = (true, false);
         let mut completions: Vec<Completion> = Vec::with_capacity(self.slots.all.len());
         loop {
             if issuing {
@@ -223,10 +219,10 @@ impl Phase {
             if !issuing && self.in_flight == 0 {
                 break;
             }
-            let wake = match (self.asked, issuing) {
-                (Some(_), _) => now + LOOK_AGAIN,
-                (None, true) => self.wake(),
-                (None, false) => Nanos::NEVER,
+            let wake = match (is_over, issuing) {
+                (true, _) => now + LOOK_AGAIN,
+                (false, true) => self.wake(),
+                (false, false) => Nanos::NEVER,
             };
             now = target.poll(wake, &mut completions);
             for completion in completions.drain(..) {
@@ -243,11 +239,10 @@ impl Phase {
                 issuing = false;
             }
             issuing &= !sink.is_broken();
-            if is_interrupted() {
-                issuing = false;
-                let asked = *self.asked.get_or_insert_with(Instant::now);
+            if let Some(waited) = waited() {
+                (issuing, is_over) = (false, true);
                 // The phase does not wait for a device that does not answer.
-                if self.in_flight == 0 || asked.elapsed() > PATIENCE {
+                if self.in_flight == 0 || waited > PATIENCE {
                     return Err(interrupted());
                 }
             }

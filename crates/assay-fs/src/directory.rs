@@ -330,6 +330,10 @@ impl Directory {
         for _ in 0..TRIES {
             match openat2(&self.handle, name, flags, mode, resolve) {
                 Err(Errno::AGAIN) => {}
+                Err(Errno::NOSYS) => {
+                    let what = "the kernel or its sandbox (seccomp) lacks the system call openat2";
+                    return Err(io::Error::other(what));
+                }
                 opened => return Ok(opened?),
             }
         }

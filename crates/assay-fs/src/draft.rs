@@ -49,16 +49,6 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// Begins the file that will appear at `path`; returns the draft and the file to write into.
-    ///
-    /// # Errors
-    /// If a system call fails; also among the device nodes of `/dev`.
-    pub fn at(path: &Path) -> io::Result<(Draft, File)> {
-        let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
-        let parent = path.parent().unwrap_or(Path::new("."));
-        Draft::begin(&Directory::open_for_new(parent)?, name)
-    }
-
     /// Begins the file that will appear as `name` in `directory`; returns it with the file to write
     /// into.
     ///
@@ -81,7 +71,8 @@ impl Draft {
             Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT | Errno::INVAL | Errno::NOSYS) => {}
             Err(e) => return Err(e.into()),
         }
-        let random = random_name(PREFIX);
+        directory.check_removable()?;
+        let random = random_name(PREFIX)?;
         let flags = flags | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
         let file = openat(&directory, &random, flags, mode)?;
         draft(Some(random), file)
@@ -123,7 +114,8 @@ impl Draft {
                 Ok(()) => return self.keep(&name),
                 // Only a replacement needs a temporary name: links do not replace.
                 Err(Errno::EXIST) => {
-                    let random = random_name(PREFIX);
+                    self.directory.check_removable()?;
+                    let random = random_name(PREFIX)?;
                     self.link(file, &random)?;
                     self.random = Some(random.clone());
                     random
@@ -178,7 +170,7 @@ impl Draft {
         }
         // The temporary name now leads to the old file, unless another file took the name before.
         self.random = None;
-        if self.remove_replaced(file, random, found.id, replace).is_err() {
+        if self.remove_replaced(file, random, &found, replace).is_err() {
             // If the exchange fails, the final name is free: the other file gets it back.
             match self.rename(random, name, RenameFlags::EXCHANGE) {
                 Ok(()) => self.random = Some(random.to_owned()),
@@ -190,15 +182,22 @@ impl Draft {
         self.directory.sync()
     }
 
-    /// Removes the file `id`, which `file` has replaced, if nobody has changed it since the check.
+    /// Removes the file `found`, which `file` has replaced, if nobody has changed it since the
+    /// check.
     fn remove_replaced(
         &self,
         file: &File,
         random: &OsStr,
-        id: InodeId,
+        found: &Node,
         replace: Replace,
     ) -> io::Result<()> {
         let replaced = Node::find_at(&self.directory, Path::new(random), OFlags::NOFOLLOW)?;
+        // The new name may have given it another identity.
+        let id = found.again()?.id;
+        let replace = match replace {
+            Replace::Only(_, modified) => Replace::Only(id, modified),
+            other => other,
+        };
         may_go(&replaced, file, replace)?;
         remove(&self.directory, random, id)
     }
@@ -338,8 +337,12 @@ mod tests {
     use std::io::Write;
     use std::os::unix::fs::symlink;
 
+    fn draft_at(path: &Path) -> io::Result<(Draft, File)> {
+        Draft::begin(&Directory::open(path.parent().unwrap())?, path.file_name().unwrap())
+    }
+
     fn write(path: &Path, text: &str, replace: Replace) -> io::Result<Node> {
-        let (draft, mut file) = Draft::at(path)?;
+        let (draft, mut file) = draft_at(path)?;
         file.write_all(text.as_bytes())?;
         draft.publish(&file, replace)
     }
@@ -355,11 +358,11 @@ mod tests {
     fn a_draft_appears_whole_and_leaves_nothing_if_it_is_dropped() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("page");
-        let (draft, mut file) = Draft::at(&path).unwrap();
+        let (draft, mut file) = draft_at(&path).unwrap();
         file.write_all(b"one").unwrap();
         assert_eq!(names(dir.path()).iter().filter(|n| *n == "page").count(), 0);
         draft.publish(&file, Replace::Written).unwrap();
-        drop(Draft::at(&path).unwrap());
+        drop(draft_at(&path).unwrap());
         assert_eq!(names(dir.path()), ["page"]);
         assert_eq!(fs::read_to_string(&path).unwrap(), "one");
     }
@@ -446,7 +449,7 @@ mod tests {
 
     #[test]
     fn drafts_are_known_by_their_names() {
-        assert!(is_draft(&random_name(PREFIX)));
+        assert!(is_draft(&random_name(PREFIX).unwrap()));
         for name in ["run.partial", ".assay-partial-", ".assay-partial-x", "page"] {
             assert!(!is_draft(OsStr::new(name)));
         }

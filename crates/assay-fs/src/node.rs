@@ -9,16 +9,17 @@
 
 use crate::device::DeviceNumber;
 use rustix::fs::{
-    AtFlags, FileType, Mode, OFlags, RenameFlags, StatxFlags, openat, renameat_with, statx,
-    unlinkat,
+    AtFlags, FileType, Mode, OFlags, RenameFlags, StatxFlags, makedev, openat, renameat_with,
+    statx, unlinkat,
 };
 use rustix::io::Errno;
 use rustix::rand::{GetRandomFlags, getrandom};
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// The identity of an inode: its file system, its number, and when it was made.
@@ -140,6 +141,15 @@ impl Node {
         Node::of(file.as_fd().try_clone_to_owned()?)
     }
 
+    /// Describes this inode as it is now. An overlay gives a file another identity when it copies
+    /// it to its upper layer, e.g. for a new name.
+    ///
+    /// # Errors
+    /// If a system call fails.
+    pub fn again(&self) -> io::Result<Node> {
+        Node::of(self.handle.try_clone()?)
+    }
+
     /// Opens this inode, whatever its names are now.
     ///
     /// # Errors
@@ -201,7 +211,7 @@ pub fn remove(directory: impl AsFd, name: &OsStr, id: InodeId) -> io::Result<()>
         NodeKind::Directory => AtFlags::REMOVEDIR,
         _ => AtFlags::empty(),
     };
-    let hidden = random_name(GONE);
+    let hidden = random_name(GONE)?;
     let keep = RenameFlags::NOREPLACE;
     match renameat_with(&directory, name, &directory, &hidden, keep) {
         Ok(()) => {}
@@ -212,11 +222,15 @@ pub fn remove(directory: impl AsFd, name: &OsStr, id: InodeId) -> io::Result<()>
         }
         Err(e) => return Err(e.into()),
     }
-    let moved = Node::find_at(&directory, Path::new(&hidden), OFlags::NOFOLLOW)?;
-    let removed = match moved.id.is(&id) {
-        true => unlinkat(&directory, &hidden, flags).map_err(io::Error::from),
-        false => Err(elsewhere()),
+    let remove_moved = || {
+        let moved = Node::find_at(&directory, Path::new(&hidden), OFlags::NOFOLLOW)?;
+        // The new name may have given it another identity.
+        match moved.id.is(&found.again()?.id) {
+            true => Ok(unlinkat(&directory, &hidden, flags)?),
+            false => Err(elsewhere()),
+        }
     };
+    let removed = remove_moved();
     if removed.is_err() {
         renameat_with(&directory, &hidden, &directory, name, keep)?;
     }
@@ -224,19 +238,26 @@ pub fn remove(directory: impl AsFd, name: &OsStr, id: InodeId) -> io::Result<()>
 }
 
 /// Returns `prefix` followed by 32 random digits: a name that nobody can predict.
-pub fn random_name(prefix: &str) -> OsString {
+///
+/// # Errors
+/// If the system gives no random bytes.
+pub fn random_name(prefix: &str) -> io::Result<OsString> {
     let mut bytes = [0_u8; 16];
-    let filled = getrandom(&mut bytes[..], GetRandomFlags::empty());
-    // Linux has `getrandom` since 3.17, and io_uring, without which nothing is measured, since 5.1.
-    assert_eq!(filled, Ok(bytes.len()), "the system gives random bytes");
-    format!("{prefix}{:032x}", u128::from_ne_bytes(bytes)).into()
+    // A filter of system calls (seccomp) may refuse `getrandom`.
+    if getrandom(&mut bytes[..], GetRandomFlags::empty()) != Ok(bytes.len()) {
+        let mut device = Node::find(Path::new("/dev/urandom"))?.open(OFlags::RDONLY)?;
+        if device.metadata()?.rdev() != makedev(1, 9) {
+            return Err(io::Error::other("/dev/urandom is another node"));
+        }
+        device.read_exact(&mut bytes)?;
+    }
+    Ok(format!("{prefix}{:032x}", u128::from_ne_bytes(bytes)).into())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::fs;
-    use std::io::Read;
 
     #[test]
     fn a_node_stays_what_it_was_when_its_name_moves() {

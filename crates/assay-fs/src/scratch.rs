@@ -59,7 +59,7 @@ impl Scratch {
         below.check_removable()?;
         sweep(&below, prefix, makes);
         // Sixteen digits are enough, and the path of a socket below it must be short.
-        let random = random_name("").into_string().expect("digits");
+        let random = random_name("")?.into_string().expect("digits");
         let name = OsString::from(format!("{prefix}-{}", &random[..DIGITS]));
         let whole = below.make(&name, 0o700)?;
         let made = is_shut(&whole).and_then(|()| {

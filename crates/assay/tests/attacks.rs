@@ -14,7 +14,7 @@ const ROWS: usize = 300;
 /// Groups that take minutes: file systems of several sizes, guests (of mappings and arrays, M2 and
 /// M8 stand for all), signals.
 const LONG: &str = "D6.1 G1 G2 G3 G5 M1 M3 M4 M5 M6 M7 M9 E1.3 D1. E9.6 \
-                    L1.21 L1.22 L1.23 L1.25 L1.26 L1.27";
+                    L1.21 L1.22 L1.23 L1.25 L1.26 L1.27 U13.8";
 
 /// Makes an empty directory on a disk, so that `O_DIRECT` works.
 fn temporary() -> tempfile::TempDir {

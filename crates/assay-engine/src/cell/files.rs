@@ -7,6 +7,7 @@ use crate::files::{self, Content, WorkDir};
 use crate::measure::series::write_series;
 use crate::measure::{Recorded, Recorder};
 use crate::safety::layers::OpenLayers;
+use crate::stop;
 use assay_fs::{Directory, Entry, EntryKind, Scratch};
 use assay_spec::experiment::FileWork;
 use assay_spec::record::RepeatRecord;
@@ -40,14 +41,17 @@ pub(super) fn run_in_directory(repeat: &Repeat<'_>, path: &Path) -> Result<Repea
     };
     // Opened before the work: `syncfs` reports the writes that failed since.
     let opened = File::open(directory.directory().path());
-    let below = directory.directory().node().map(|node| OpenLayers::below(&node));
+    let below = directory.directory().node().map(OpenLayers::below);
     let result = run_on_files(repeat, work, &work_dir, &mut || {}).and_then(|record| {
-        let keep = |opened: File| {
-            keep_on_fuse(directory.directory(), &opened)?;
+        let made = directory.directory().try_clone();
+        let keep = move || {
+            let opened = opened?;
+            keep_on_fuse(&made?, &opened)?;
             syncfs(&opened)?;
-            below?.flush()
+            below
         };
-        opened.and_then(keep).map_err(|e| writes_lost(path, e))?;
+        let below = stop::unless_interrupted(keep)?.map_err(|e| writes_lost(path, e))?;
+        below?.flush(|e| writes_lost(path, e))?;
         Ok(record)
     });
     let whole = directory.path().parent().unwrap_or(directory.path()).to_owned();

@@ -3,9 +3,12 @@
 //! *Invariant.* The path is looked up once. Even if another directory gets this name later, or that
 //! of a subdirectory, the run writes into the directory that it locked.
 
+mod kept;
+
 use super::made::{make, not_made, unmake};
 use super::text::{json, not_written, write};
 use crate::error::{Error, Result};
+use crate::safety::layers::OpenLayers;
 use assay_fs::{Directory, Draft, EntryKind, Node, Replace, is_draft};
 use assay_spec::record::CellPlan;
 use rustix::fs::{FlockOperation, OFlags, flock};
@@ -38,6 +41,8 @@ pub struct RunDirectory {
     own: Mutex<BTreeMap<String, Node>>,
     /// The directories that were made, each as its parent and its name; the outermost first.
     made: Vec<(Directory, OsString)>,
+    /// The devices that it lies on, if its user writes into it.
+    below: OpenLayers,
 }
 
 impl RunDirectory {
@@ -52,8 +57,7 @@ impl RunDirectory {
             unmake(&made);
             not_made(path, e)
         })?;
-        let mut directory =
-            RunDirectory { log: None, series: None, made, ..RunDirectory::at(path, whole) };
+        let mut directory = RunDirectory { made, ..RunDirectory::at(path, whole) };
         let prepared = directory.take(subs);
         match prepared {
             Ok(()) => Ok(directory),
@@ -95,10 +99,28 @@ impl RunDirectory {
         Ok(RunDirectory { log, series, ..RunDirectory::at(path, whole) })
     }
 
+    /// Opens the directory of a run to write into it, e.g. pages of its results.
+    ///
+    /// # Errors
+    /// If it cannot be opened.
+    pub fn open_for_pages(path: &Path) -> Result<RunDirectory> {
+        let mut directory = RunDirectory::open(path)?;
+        directory.open_layers()?;
+        Ok(directory)
+    }
+
+    /// Opens the devices that it lies on, before anything is written into it.
+    fn open_layers(&mut self) -> Result<()> {
+        let node = self.whole.node().map_err(|e| not_written(&self.path, e))?;
+        self.below = OpenLayers::below(node)?;
+        Ok(())
+    }
+
     /// Returns the value for an open directory, without its subdirectories.
     fn at(path: &Path, whole: Directory) -> RunDirectory {
         let (path, own) = (path.to_owned(), Mutex::default());
-        RunDirectory { whole, log: None, series: None, path, own, made: Vec::new() }
+        let (made, below) = (Vec::new(), OpenLayers::default());
+        RunDirectory { whole, log: None, series: None, path, own, made, below }
     }
 
     /// Opens the directory of a run and locks it for this process as long as the value lives;
@@ -107,7 +129,7 @@ impl RunDirectory {
     /// # Errors
     /// If it cannot be opened, or another process is at work in it.
     pub fn lock(path: &Path) -> Result<RunDirectory> {
-        let directory = RunDirectory::open(path)?;
+        let directory = RunDirectory::open_for_pages(path)?;
         directory.take_lock()?;
         directory.remove_drafts();
         for name in ["run.json", "cells.json"] {
@@ -177,48 +199,6 @@ impl RunDirectory {
         self.whole.path()
     }
 
-    /// Checks that the path still leads to the directory, so that a user finds the results there.
-    ///
-    /// # Errors
-    /// If it leads to nothing or elsewhere.
-    pub fn check_path(&self) -> Result<()> {
-        let leads_here = |path: &Path| is_one(&self.whole, Directory::open(path));
-        if leads_here(&self.path) {
-            return self.check_subdirectories();
-        }
-        let message = format!("the results are no longer in {}", self.path.display());
-        let now = std::fs::read_link(self.place()).ok().filter(|now| leads_here(now));
-        let hint = match now {
-            Some(now) => {
-                format!("look in {}: the directory with the results was moved there", now.display())
-            }
-            None => "check whether the directory was removed, its file system was unmounted, or \
-                     another file system was mounted over it; mount or unmount as needed"
-                .to_owned(),
-        };
-        Err(Error::environment("run-moved", message, hint))
-    }
-
-    /// Checks that the directories of logs and series are still in the directory.
-    fn check_subdirectories(&self) -> Result<()> {
-        for (name, held) in SUBS.into_iter().zip([&self.log, &self.series]) {
-            let Some(held) = held else { continue };
-            if is_one(held, self.whole.below(name)) {
-                continue;
-            }
-            let place = self.path.join(name);
-            let message =
-                format!("the directory {} was moved, removed or replaced", place.display());
-            let now = std::fs::read_link(held.path()).ok().filter(|now| now.is_dir());
-            let hint = match now {
-                Some(now) => format!("look in {}: the files were written there", now.display()),
-                None => "measure again, and leave the run directory alone meanwhile".to_owned(),
-            };
-            return Err(Error::environment("run-moved", message, hint));
-        }
-        Ok(())
-    }
-
     /// Returns the directory for request logs.
     ///
     /// # Errors
@@ -266,6 +246,7 @@ impl RunDirectory {
     fn take(&mut self, subs: &[&str]) -> Result<()> {
         self.take_lock()?;
         self.check_free()?;
+        self.open_layers()?;
         for sub in subs {
             let made = self.sub(sub).map_err(|e| not_made(&self.path, e))?;
             *(if *sub == SUBS[0] { &mut self.log } else { &mut self.series }) = Some(made);
@@ -376,10 +357,4 @@ impl RunDirectory {
         let hint = "make an empty directory of this name: its files are not needed to continue";
         Error::environment("out-not-writable", message, hint)
     }
-}
-
-/// Returns `true` if `found` is the directory `held`.
-fn is_one(held: &Directory, found: io::Result<Directory>) -> bool {
-    let found = found.and_then(|found| found.id()).ok();
-    held.id().ok().zip(found).is_some_and(|(held, found)| held.is(&found))
 }

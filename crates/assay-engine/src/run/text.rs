@@ -1,7 +1,8 @@
 //! Writes files of text, each of which appears as a whole, and reports failures.
 
 use crate::error::{Error, Result};
-use assay_fs::{Draft, Node, Replace};
+use crate::safety::layers::OpenLayers;
+use assay_fs::{Directory, Draft, Node, Replace};
 use assay_spec::Bytes;
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
@@ -26,9 +27,16 @@ pub(super) fn json<T: serde::Serialize>(name: &str, value: &T, most: u64) -> Res
 /// Replaces the file `path`, which a user named, as a whole.
 ///
 /// # Errors
-/// If it cannot be written, or the name belongs to something that may not be replaced.
+/// If it cannot be written, or the name belongs to something that may not be replaced. If a device
+/// below could not keep it, or does not answer before the user interrupts.
 pub fn write_text(path: &Path, text: &str, replace: Replace) -> Result<()> {
-    write(Draft::at(path), text, replace).map(drop).map_err(|e| not_written(path, e))
+    let failed = |e| not_written(path, e);
+    let name = path.file_name().ok_or_else(|| failed(ErrorKind::InvalidInput.into()))?;
+    let directory = Directory::open_for_new(path.parent().unwrap_or(Path::new(".")));
+    let directory = directory.map_err(failed)?;
+    let below = OpenLayers::below(directory.node().map_err(failed)?)?;
+    write(Draft::begin(&directory, name), text, replace).map_err(failed)?;
+    below.flush(|cause| results_lost(path, cause))
 }
 
 /// Writes `text` to a draft and gives it its name.
@@ -40,6 +48,14 @@ pub(super) fn write(
     let (draft, mut file) = draft?;
     file.write_all(text.as_bytes())?;
     draft.publish(&file, replace)
+}
+
+/// Returns the error for results at `path` that a device below has lost.
+pub(super) fn results_lost(path: &Path, cause: io::Error) -> Error {
+    let message = format!("not all of {} reached the disk", path.display());
+    let hint = "check the disk (`dmesg`) and the free space of the file systems below; do not \
+                trust what is there: it may be gone after the next mount";
+    Error::environment("results-lost", message, hint).caused_by(cause)
 }
 
 /// Returns the error for a file that was not written because of `cause`.
@@ -56,6 +72,11 @@ pub(super) fn not_written(path: &Path, cause: std::io::Error) -> Error {
             format!("{name} cannot be written"),
             "name a file elsewhere: `/dev`, `/proc` and `/sys` do not keep files",
         ),
+        ErrorKind::ReadOnlyFilesystem => Error::environment(
+            "not-written",
+            format!("{name} cannot be written"),
+            "remount the file system read-write, or work on a copy elsewhere",
+        ),
         ErrorKind::NotFound => Error::usage(
             "not-written",
             format!("{name} cannot be written"),
@@ -64,7 +85,7 @@ pub(super) fn not_written(path: &Path, cause: std::io::Error) -> Error {
         _ => Error::environment(
             "not-written",
             format!("{name} cannot be written"),
-            "free space or choose another place with `--out DIR`",
+            "check the permissions and the free space (`df`) of this place, or choose another",
         ),
     };
     error.caused_by(cause)

@@ -1,8 +1,9 @@
 //! Walks from a file, directory or device down to the disks that it lies on, and compares what
 //! was asked for with what the disks have read.
 
+use super::loops::{Loop, loops};
 use super::overlay;
-use super::stack::{Loop, foundation_of, loops};
+use super::stack::foundation_of;
 use super::store::{Extent, Store};
 use super::sysfs::Device;
 use super::tables::Mount;
@@ -26,7 +27,7 @@ pub(super) fn places(place: &Path, loops: &[Loop]) -> Vec<PathBuf> {
             continue;
         }
         let stores: Vec<Store> = stores(&place, loops).into_iter().map(|e| e.store).collect();
-        let is_below = |l: &&Loop| l.behind.as_ref().is_some_and(|b| stores.contains(&b.store));
+        let is_below = |l: &&Loop| l.known().is_some_and(|b| stores.contains(&b.store));
         let files = loops.iter().filter(is_below).filter(|l| l.name.is_file());
         found.extend(files.map(|l| l.name.clone()));
     }

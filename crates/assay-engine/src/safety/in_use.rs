@@ -6,10 +6,11 @@
 //! holds a target file, or the file behind a loop device, does not count as its user. Only root
 //! sees the processes of other users; the exclusive open and the lease notice them all the same.
 
+use super::loops::{Loop, loops};
 use super::mounts;
 use super::overlay;
 use super::paths;
-use super::stack::{Loop, below, foundation_of, loops};
+use super::stack::{below, foundation_of};
 use super::store::{Birth, Extent, Store};
 use super::sysfs::Device;
 use super::tables::{self, Mount};
@@ -103,7 +104,7 @@ impl Machine {
         let under = self.foundation(number);
         let behind = |extent: &Extent| {
             let of = self.loops.iter().find(|l| Store::Device(l.device.number) == extent.store)?;
-            of.behind.as_ref()?.store.device()
+            of.behind()?.store.device()
         };
         let mut found: BTreeSet<_> = under.iter().filter_map(behind).collect();
         // A claim covers all of a disk, and other parts of it may be in use.
@@ -133,19 +134,20 @@ impl Machine {
     /// Returns what is behind the loop device `number`: the store, the range of bytes, the name.
     pub(crate) fn behind(&self, number: DeviceNumber) -> Option<(Store, Range<u64>, &Path)> {
         let found = self.loops.iter().find(|l| l.device.number == number)?;
-        let behind = found.behind.clone()?;
+        let behind = found.behind().cloned()?;
         Some((behind.store, behind.bytes, &found.name))
     }
 
-    /// Returns the name that the kernel shows for a file or device behind a loop device.
+    /// Returns the name that the kernel shows for a file or device behind a loop device, if that
+    /// device has been asked about.
     pub(super) fn name_of(&self, store: Store) -> Option<&Path> {
-        let of = |l: &&Loop| l.behind.as_ref().is_some_and(|behind| behind.store == store);
+        let of = |l: &&Loop| l.known().is_some_and(|behind| behind.store == store);
         self.loops.iter().find(of).map(|l| l.name.as_path())
     }
 
     /// Returns how many loop devices lie on `store`.
     pub(crate) fn loops_on(&self, store: Store) -> usize {
-        let lies_on = |l: &&Loop| l.behind.as_ref().is_some_and(|behind| behind.store == store);
+        let lies_on = |l: &&Loop| l.behind().is_some_and(|behind| behind.store == store);
         self.loops.iter().filter(lies_on).count()
     }
 
@@ -252,7 +254,7 @@ impl Machine {
     fn devices_on(&self, extent: &Extent) -> Vec<(Device, Option<String>)> {
         let mut found = Vec::new();
         for l in &self.loops {
-            if l.behind.as_ref().is_some_and(|behind| behind.overlaps(extent)) {
+            if l.behind().is_some_and(|behind| behind.overlaps(extent)) {
                 let how = format!("is behind the loop device {}", l.device.name);
                 found.push((l.device.clone(), Some(how)));
             }
@@ -295,7 +297,7 @@ impl Machine {
     /// Finds a loop device that could have a file of `size` bytes on the overlay `system` behind
     /// it: for a file of the layer below, it may be unknown which file that is.
     pub(crate) fn unknown_use(&self, system: DeviceNumber, size: u64) -> Option<Usage> {
-        let may_be = |l: &&Loop| l.behind.is_none() && l.fits(size);
+        let may_be = |l: &&Loop| l.is_unknown() && l.fits(size);
         let found = self.loops.iter().find(may_be)?;
         overlay::may_be(system, &self.mounts).then(|| {
             let text = format!("may be what is behind the loop device {}", found.device.name);
@@ -305,7 +307,7 @@ impl Machine {
 
     /// Returns all files that something uses, with their birth times.
     fn files(&self) -> impl Iterator<Item = (Store, Option<Birth>)> {
-        let behind = self.loops.iter().filter_map(|l| Some((l.behind.as_ref()?.store, l.born)));
+        let behind = self.loops.iter().filter_map(|l| Some((l.behind()?.store, l.born())));
         let written = self.writers.known.iter().map(|writer| (writer.store, writer.born));
         let mounted = self.mounts.iter().filter_map(Mount::file).map(|store| (store, None));
         let swaps = self.swaps.iter().map(|store| (*store, None));
@@ -319,7 +321,7 @@ impl Machine {
 
     /// Returns the name of a loop device with an unknown file or device behind it, if there is one.
     pub(crate) fn unknown_loop(&self) -> Option<&str> {
-        let unknown = self.loops.iter().find(|l| l.behind.is_none())?;
+        let unknown = self.loops.iter().find(|l| l.is_unknown())?;
         Some(&unknown.device.name)
     }
 

@@ -15,6 +15,8 @@ use super::store::Store;
 use super::sysfs::Device;
 use super::tables::Mount;
 use super::writes::write_back;
+use crate::error::{Error, Result};
+use crate::stop;
 use assay_fs::{DeviceNumber, Node, NodeKind};
 use rustix::fs::OFlags;
 use std::collections::VecDeque;
@@ -22,6 +24,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The layers below a device or file.
 #[derive(Debug, Default)]
@@ -130,32 +133,47 @@ fn layer_below(directory: &Path) -> Option<Location> {
     Some(Location::new(system, Some(layer)))
 }
 
-/// The open devices below a target.
-#[derive(Debug)]
-pub(crate) struct OpenLayers(Vec<(Device, File)>);
+/// The open devices below a target or a directory of results.
+#[derive(Debug, Default)]
+pub(crate) struct OpenLayers(Arc<Vec<(Device, File)>>);
 
 impl OpenLayers {
     /// Opens the devices below `node`. Those that this user may not open, or that have no node in
     /// `/dev`, are left out. Failures of earlier writes to the devices are not reported later.
-    pub(crate) fn below(node: &Node) -> OpenLayers {
-        let layers = Machine::mounts_alone().layers_of(node);
-        let open = |device: Device| {
-            let file = device_node::open(&device, OFlags::RDONLY).ok()?;
-            write_back(&file);
-            Some((device, file))
-        };
-        OpenLayers(layers.devices.into_iter().filter_map(Device::find).filter_map(open).collect())
+    ///
+    /// # Errors
+    /// If a device does not answer before the user interrupts.
+    pub(crate) fn below(node: Node) -> Result<OpenLayers> {
+        stop::unless_interrupted(move || {
+            let layers = Machine::mounts_alone().layers_of(&node);
+            let open = |device: Device| {
+                let file = device_node::open(&device, OFlags::RDONLY).ok()?;
+                write_back(&file);
+                Some((device, file))
+            };
+            let devices = layers.devices.into_iter().filter_map(Device::find);
+            OpenLayers(Arc::new(devices.filter_map(open).collect()))
+        })
     }
 
     /// Writes back the page cache of each device and flushes the device, beginning at the top.
     ///
     /// # Errors
-    /// If a device could not keep what was written to it since it was opened. The error names it.
-    pub(crate) fn flush(&self) -> io::Result<()> {
-        for (device, file) in &self.0 {
-            let named = |e: io::Error| io::Error::new(e.kind(), format!("{}: {e}", device.title()));
-            file.sync_all().map_err(named)?;
+    /// If a device could not keep what was written to it since it was opened: `lost` makes the
+    /// error from a cause that names the device. If a device does not answer before the user
+    /// interrupts.
+    pub(crate) fn flush(&self, lost: impl FnOnce(io::Error) -> Error) -> Result<()> {
+        if self.0.is_empty() {
+            return Ok(());
         }
-        Ok(())
+        let devices = Arc::clone(&self.0);
+        let flush = move || {
+            devices.iter().try_for_each(|(device, file)| {
+                let named =
+                    |e: io::Error| io::Error::new(e.kind(), format!("{}: {e}", device.title()));
+                file.sync_all().map_err(named)
+            })
+        };
+        stop::unless_interrupted(flush)?.map_err(lost)
     }
 }

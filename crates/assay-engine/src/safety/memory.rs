@@ -2,7 +2,7 @@
 //! loop devices that go through the page cache or have holes behind them.
 
 use super::disks::{places, stores};
-use super::stack::{Loop, loops};
+use super::loops::{Loop, loops};
 use super::store::{Extent, Store};
 use super::sysfs::Device;
 use assay_fs::{DeviceNumber, Node, NodeKind};
@@ -85,7 +85,7 @@ fn cached(layer: &Extent) -> Option<String> {
 
 /// Returns a warning if `layer` is a part of a file behind a loop device and has a hole.
 fn sparse(layer: &Extent, loops: &[Loop]) -> Option<String> {
-    let is_behind = |l: &&Loop| l.behind.as_ref().is_some_and(|b| b.store == layer.store);
+    let is_behind = |l: &&Loop| l.known().is_some_and(|b| b.store == layer.store);
     let found = loops.iter().find(is_behind)?;
     let node = Node::find(&found.name).ok()?;
     let NodeKind::File(size) = node.kind else { return None };

@@ -20,6 +20,7 @@ pub(crate) mod in_use;
 pub(crate) mod intent;
 pub(crate) mod layers;
 pub(crate) mod lease;
+pub(crate) mod loops;
 pub(crate) mod loss;
 pub(crate) mod mark;
 pub(crate) mod memory;

@@ -5,6 +5,7 @@ use super::layers::Layers;
 use super::store::Extent;
 use super::sysfs::Device;
 use crate::error::Error;
+use crate::stop;
 use assay_fs::{DeviceNumber, Node};
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ const LOOKS: u32 = 5;
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
 /// Calls `look` up to [`LOOKS`] times, as long as its flag says that a program causes the error,
-/// because such a use may end in a moment. Returns the last error.
+/// because such a use may end in a moment. Returns the last error, or that of an interrupt.
 pub(crate) fn patiently(look: impl Fn() -> Option<(Error, bool)>) -> Option<Error> {
     let mut refused = look();
     for _ in 1..LOOKS {
@@ -24,6 +25,10 @@ pub(crate) fn patiently(look: impl Fn() -> Option<(Error, bool)>) -> Option<Erro
         }
         std::thread::sleep(LOOK_AGAIN);
         refused = look();
+    }
+    // After an interrupt, questions that had no answer prove nothing.
+    if stop::is_interrupted() {
+        return Some(stop::interrupted());
     }
     refused.map(|(error, _)| error)
 }

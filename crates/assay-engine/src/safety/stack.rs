@@ -3,111 +3,14 @@
 //! *Invariants.* Ranges are in bytes of the store that they belong to. Unknown ranges count as all
 //! bytes: a mapping whose table cannot be read overlaps all of its slaves.
 
-use super::device_node;
-use super::store::{Birth, Extent, Store};
+use super::loops::Loop;
+use super::store::{Extent, Store};
 use super::sysfs::Device;
-use super::writers::found_at;
 use assay_fs::DeviceNumber;
 use assay_linux::child::{brief, tool};
 use assay_linux::kernel::tool_path;
-use rustix::fs::OFlags;
-use std::ops::Range;
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
-
-/// A loop device and the file or device behind it.
-#[derive(Clone, Debug)]
-pub(crate) struct Loop {
-    pub(crate) device: Device,
-    /// The bytes behind it; `None` if they are unknown, as for a file in another namespace.
-    pub(crate) behind: Option<Extent>,
-    /// The name that the kernel shows for the file or device behind it.
-    pub(crate) name: PathBuf,
-    /// The birth time of the file behind it, if its name still leads to it.
-    pub(crate) born: Option<Birth>,
-}
-
-impl Loop {
-    /// Returns `true` if a file of `size` bytes can be behind it. Without a size limit, the device
-    /// reaches to the end of the file.
-    pub(super) fn fits(&self, size: u64) -> bool {
-        let number = |attribute| self.device.number_at(attribute).unwrap_or(0);
-        let end = number("loop/offset").saturating_add(self.device.size().0);
-        if number("loop/sizelimit") == 0 { end / 512 == size / 512 } else { end <= size }
-    }
-}
-
-/// Returns all loop devices that are set up.
-pub(crate) fn loops() -> Vec<Loop> {
-    let of = |device: Device| {
-        let name = device.backing_file()?;
-        let behind = loop_status(&device).or_else(|| loop_by_name(&device, &name));
-        let store = behind.as_ref().map(|behind| behind.store);
-        let named = found_at(&name).filter(|(named, _)| Some(*named) == store);
-        Some(Loop { device, behind, born: named.and_then(|(_, born)| born), name })
-    };
-    Device::all().into_iter().filter_map(of).collect()
-}
-
-/// Returns the names of all devices and partitions, and the attributes of attached loop devices.
-/// They are cheap to read, and change with every attach, detach, change of a range, or partition.
-pub(super) fn attached() -> Vec<[Vec<u8>; 4]> {
-    let all = std::fs::read_dir("/sys/class/block").into_iter().flatten().flatten();
-    let mut names: Vec<Vec<u8>> = all.map(|e| e.file_name().into_encoded_bytes()).collect();
-    names.sort();
-    let names = names.into_iter().map(|name| [name, Vec::new(), Vec::new(), Vec::new()]);
-    let entries = std::fs::read_dir("/sys/block").into_iter().flatten().flatten();
-    let of = |entry: std::fs::DirEntry| {
-        let name = entry.file_name().into_encoded_bytes();
-        let loops = entry.path().join("loop");
-        let read = |attribute| std::fs::read(loops.join(attribute));
-        let file = name.starts_with(b"loop").then(|| read("backing_file"))?.ok()?;
-        Some([name, file, read("offset").ok()?, read("sizelimit").ok()?])
-    };
-    names.chain(entries.filter_map(of)).collect()
-}
-
-/// Asks the driver for the file or device behind a loop device. The answer is right even if the
-/// file was renamed or removed. Needs permission to read the device.
-fn loop_status(device: &Device) -> Option<Extent> {
-    const LOOP_GET_STATUS64: libc::Ioctl = 0x4c05;
-    let file = device_node::open(device, OFlags::RDONLY).ok()?;
-    // `struct loop_info64`: device, inode, device behind, offset, limit, then names and numbers.
-    let mut status = [0_u64; 32];
-    // SAFETY: the descriptor is open, and the kernel writes 232 bytes to a buffer of 256.
-    let got = unsafe { libc::ioctl(file.as_raw_fd(), LOOP_GET_STATUS64, status.as_mut_ptr()) };
-    let [system, inode, behind, offset, limit, ..] = status;
-    let store = match behind {
-        0 => Store::File(DeviceNumber::from_kernel(system), inode),
-        device => Store::Device(DeviceNumber::from_kernel(device)),
-    };
-    (got == 0).then(|| Extent { store, bytes: loop_range(offset, limit) })
-}
-
-/// Finds the file or device behind a loop device by the name in sysfs, for users who may not ask
-/// the driver.
-fn loop_by_name(device: &Device, name: &Path) -> Option<Extent> {
-    let store = match DeviceNumber::of_node(name) {
-        Some(number) => Store::Device(number),
-        None => {
-            let stat = std::fs::metadata(name).ok().filter(std::fs::Metadata::is_file)?;
-            Store::File(DeviceNumber::from_raw(stat.dev()), stat.ino())
-        }
-    };
-    let number = |attribute| device.number_at(attribute).unwrap_or(0);
-    let range = loop_range(number("loop/offset"), number("loop/sizelimit"));
-    Some(Extent { store, bytes: range })
-}
-
-/// Returns the range that a loop device covers: `limit` bytes from `offset` on, or all from there
-/// if `limit` is 0.
-fn loop_range(offset: u64, limit: u64) -> Range<u64> {
-    let end = if limit == 0 { u64::MAX } else { offset.saturating_add(limit) };
-    offset..end
-}
 
 /// Returns the extents that `device` directly lies on.
 pub(crate) fn below(device: &Device, loops: &[Loop]) -> Vec<Extent> {
@@ -117,7 +20,7 @@ pub(crate) fn below(device: &Device, loops: &[Loop]) -> Vec<Extent> {
         return vec![Extent { store: Store::Device(disk.number), bytes }];
     }
     if let Some(found) = loops.iter().find(|l| l.device.number == device.number) {
-        return found.behind.clone().into_iter().collect();
+        return found.behind().cloned().into_iter().collect();
     }
     let slaves = device.slaves();
     let whole = || slaves.iter().map(|slave| Extent::all(Store::Device(slave.number))).collect();
@@ -190,6 +93,7 @@ pub(crate) fn foundation_of(start: Extent, loops: &[Loop]) -> Vec<Extent> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::ops::Range;
 
     fn on(minor: u32, bytes: Range<u64>) -> Extent {
         Extent { store: Store::Device(DeviceNumber { major: 8, minor }), bytes }

@@ -5,9 +5,11 @@
 
 use super::device_node;
 use super::in_use::Machine;
+use super::loops::{BEFORE_WRITES, check_answers};
 use super::loss::{contents_of, destroy_word};
 use super::refusal::refusal_now;
 use super::sysfs::Device;
+use crate::error::Error;
 use assay_spec::Bytes;
 use rustix::fs::OFlags;
 use std::fmt;
@@ -80,12 +82,13 @@ impl fmt::Display for May {
 
 /// Returns all block devices that have a capacity, sorted by name.
 pub fn survey() -> Vec<DeviceSurvey> {
-    let machine = Machine::read();
+    let machine = check_answers(BEFORE_WRITES).map(|()| Machine::read());
     let devices = Device::all().into_iter().filter(|device| device.size() > Bytes::ZERO);
-    devices.map(|device| describe(&machine, &device)).collect()
+    devices.map(|device| describe(machine.as_ref(), &device)).collect()
 }
 
-fn describe(machine: &Machine, device: &Device) -> DeviceSurvey {
+/// Describes `device` by the tables in `machine`, or the error that prevented them.
+fn describe(machine: Result<&Machine, &Error>, device: &Device) -> DeviceSurvey {
     DeviceSurvey {
         name: device.name.clone(),
         path: device.node(),
@@ -97,7 +100,7 @@ fn describe(machine: &Machine, device: &Device) -> DeviceSurvey {
     }
 }
 
-fn permission(machine: &Machine, device: &Device) -> May {
+fn permission(machine: Result<&Machine, &Error>, device: &Device) -> May {
     let path = device.node();
     let file = match device_node::open(device, OFlags::RDONLY) {
         Ok(file) => file,
@@ -105,6 +108,10 @@ fn permission(machine: &Machine, device: &Device) -> May {
             return May::Nothing { reason: "no permission".to_owned() };
         }
         Err(error) => return May::Nothing { reason: error.to_string() },
+    };
+    let machine = match machine {
+        Ok(machine) => machine,
+        Err(error) => return May::Refused { id: error.id, reason: error.message.clone() },
     };
     if let Some(error) = refusal_now(machine, device) {
         return May::Refused { id: error.id, reason: error.message };

@@ -124,6 +124,14 @@ impl Device {
         self.text("loop/backing_file").map(PathBuf::from)
     }
 
+    /// Returns `true` if the kernel says that nothing is behind it, as a loop device.
+    pub(crate) fn is_detached(&self) -> bool {
+        match fs::read(self.dir.join("loop/backing_file")) {
+            Ok(name) => name.is_empty(),
+            Err(e) => matches!(e.raw_os_error(), Some(libc::ENOENT | libc::ENODEV)),
+        }
+    }
+
     /// Returns `true` if the kernel takes no writes for it.
     pub(crate) fn is_read_only(&self) -> bool {
         self.text("ro").is_some_and(|ro| ro != "0")

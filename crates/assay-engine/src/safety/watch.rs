@@ -7,7 +7,7 @@
 //! processor's time allows. A user who comes between two checks shares the target until the second.
 
 use super::closed::ClosedWriters;
-use super::{mounts, stack};
+use super::{loops, mounts};
 use crate::error::Error;
 use crate::stop;
 use std::fmt;
@@ -80,7 +80,7 @@ fn watch(refusal: &Refusal, closed: ClosedWriters, over: &AtomicBool) {
             );
             return stop::stop_for_another_writer(&what);
         }
-        let now = Some((stack::attached(), mounts::files()));
+        let now = Some((loops::attached(), mounts::files()));
         if now != known || Instant::now() >= due {
             let begun = processor_time();
             if let Some(what) = changed(refusal()) {
@@ -111,7 +111,9 @@ impl Drop for Watch {
         if let Some(thread) = self.thread.take() {
             thread.thread().unpark();
             let until = Instant::now() + PATIENCE;
-            while !thread.is_finished() && Instant::now() < until {
+            // After Ctrl-C, the phase has already used a part of the time.
+            let is_late = || stop::waited().is_some_and(|waited| waited > 2 * stop::PATIENCE);
+            while !thread.is_finished() && Instant::now() < until && !is_late() {
                 std::thread::sleep(Duration::from_millis(1));
             }
         }

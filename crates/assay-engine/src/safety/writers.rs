@@ -197,13 +197,13 @@ fn mapped_in(process: &Path, known: &mut Vec<(Seen, &'static str)>) -> io::Resul
         if fs::symlink_metadata(&link).is_ok_and(|link| link.mode() & 0o200 == 0) {
             continue;
         }
-        let seen = match (look(&link), look(&path)) {
-            (Looked::Store(seen), _) => seen,
+        let named = || match look(&path) {
             // Without permission to follow the link only the name is known, which may lead
             // elsewhere.
-            (_, Looked::Store(seen)) if seen.inode == on_disk.1 => seen,
+            Looked::Store(seen) if seen.inode == on_disk.1 => seen,
             _ => Seen { store: Store::File(on_disk.0, on_disk.1), born: None, inode: on_disk.1 },
         };
+        let seen = if let Looked::Store(seen) = look(&link) { seen } else { named() };
         if known.last().is_none_or(|(last, _)| last.store != seen.store) {
             known.push((seen, "is mapped for writing in"));
         }

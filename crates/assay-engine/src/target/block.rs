@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::safety::device_node;
 use crate::safety::in_use::Machine;
 use crate::safety::intent::{Intent, check_write};
+use crate::safety::loops::{BEFORE_WRITES, check_answers};
 use crate::safety::loss::check_contents;
 use crate::safety::refusal::{AsOpened, refusal, unknown_users};
 use crate::safety::sysfs::Device;
@@ -79,6 +80,7 @@ fn open_device(path: &Path, node: &Node, number: DeviceNumber, intent: &Intent) 
         return Ok(Opened { watch: watch_for_other_bytes(path, number)?, ..opened });
     }
     let device = Device::find(number).ok_or_else(|| unknown_device(path))?;
+    check_answers(BEFORE_WRITES)?;
     let fatal = refusal(&device);
     check_write(path, node, intent, fatal.as_ref().map(|e| e.message.as_str()))?;
     if let Some(error) = fatal {
@@ -93,7 +95,7 @@ fn open_device(path: &Path, node: &Node, number: DeviceNumber, intent: &Intent) 
     if let Some(error) = refusal(&device) {
         return Err(error);
     }
-    let opened = Opened { _claims: claims, ..opened }.with_writes_counted(&device);
+    let opened = Opened { _claims: claims, ..opened }.with_writes_counted(&device)?;
     // What is examined from here on is what will be written.
     let claimed = AsOpened::of(device);
     check_contents(&claimed.device, &opened.file, intent)?;

@@ -321,16 +321,15 @@ impl Drop for UringTarget {
     /// is to end and the device does not answer, or the ring is broken, ring and buffers stay until
     /// the process ends.
     fn drop(&mut self) {
-        let begun = std::time::Instant::now();
         let mut completions = Vec::new();
         while self.in_flight > 0 {
-            let patient = !stop::is_interrupted();
-            if !patient && begun.elapsed() > stop::PATIENCE {
+            let waited = stop::waited();
+            if waited.is_some_and(|waited| waited > stop::PATIENCE) {
                 return;
             }
-            self.enter(match patient {
-                true => Nanos::NEVER,
-                false => self.options.clock.now() + Nanos::from_millis(100),
+            self.enter(match waited {
+                None => Nanos::NEVER,
+                Some(_) => self.options.clock.now() + Nanos::from_millis(100),
             });
             self.reap(&mut completions);
             completions.clear();

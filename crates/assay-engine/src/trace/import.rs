@@ -47,7 +47,7 @@ pub fn import(what: &Import<'_>, directory: &Path) -> Result<TraceRecord> {
         Ok(record)
     };
     match written() {
-        Ok(record) => directory.check_path().map(|()| record),
+        Ok(record) => directory.check_results().map(|()| record),
         Err(e) => {
             // The directory was empty and is locked, so it contains only files of this call.
             let _ = directory.log().map(|log| log.remove_file(LOG));

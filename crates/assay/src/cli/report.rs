@@ -59,7 +59,7 @@ pub fn main(options: ReportOptions) -> Outcome {
         data(&text::csv(&run));
         return Ok(DONE);
     }
-    let directory = saved::open(&directory, RunDirectory::open)?;
+    let directory = saved::open(&directory, RunDirectory::open_for_pages)?;
     let mut run = saved::read_at(&directory.place(), directory.path())?;
     options.pricing.of_saved(&mut run.record)?;
     let left = unmeasured(&run).len();
@@ -98,7 +98,7 @@ fn show(
     ]
     .map(|(name, text)| directory.write_text(name, &text, replace));
     let refused = written.into_iter().find_map(Result::err);
-    let mut refused = refused.or_else(|| directory.check_path().err());
+    let mut refused = refused.or_else(|| directory.check_results().err());
     // With `--json` an error replaces the output. Otherwise it comes after the results, because it
     // may only mean that a user's file is in the way, or that the directory has moved.
     if let Some(e) = refused.take_if(|_| common.json) {

@@ -139,8 +139,8 @@ pub fn pointing_to_resume(directory: &RunDirectory, mut error: Error) -> Error {
         "finished cells are kept; `assay resume {}` measures the others",
         directory.path().display()
     );
-    if let Err(moved) = directory.check_path() {
-        kept = format!("finished cells are kept, but {moved}: {}", moved.hint);
+    if let Err(e) = directory.check_results() {
+        kept = format!("finished cells are kept, but {e}: {}", e.hint);
     }
     if error.kind == ErrorKind::Interrupted {
         error.hint = kept;

@@ -8,7 +8,7 @@ use std::fmt;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::OnceLock;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The number of bytes that a pipe with room takes without waiting (`PIPE_BUF`).
 const WITHOUT_WAITING: usize = 4096;
@@ -52,14 +52,17 @@ impl<'f> Stream<'f> {
     fn wait(&self) -> io::Result<()> {
         loop {
             let mut files = [PollFd::new(&self.0, PollFlags::OUT)];
-            match poll(&mut files, Some(&LOOK_AGAIN)) {
-                Ok(0) | Err(Errno::INTR) => {}
-                Ok(_) => return Ok(()),
-                Err(error) => return Err(error.into()),
+            let ready = poll(&mut files, Some(&LOOK_AGAIN));
+            if matches!(ready, Ok(1..)) {
+                return Ok(());
             }
-            let is_over = || INTERRUPTED.get_or_init(Instant::now).elapsed() > stop::PATIENCE;
-            if stop::is_interrupted_by_user() && is_over() {
+            let waited = || INTERRUPTED.get_or_init(Instant::now).elapsed();
+            if stop::is_interrupted_by_user() && waited() > stop::PATIENCE {
                 return Err(io::Error::other(Dropped));
+            }
+            // Where a filter of system calls refuses to wait here, the write itself waits.
+            if ready.is_err_and(|e| e != Errno::INTR) {
+                return Ok(());
             }
         }
     }
@@ -71,7 +74,7 @@ impl Write for Stream<'_> {
             self.wait()?;
             match rustix::io::write(self.0, &bytes[..bytes.len().min(WITHOUT_WAITING)]) {
                 // Another program has filled it since.
-                Err(Errno::AGAIN) => {}
+                Err(Errno::AGAIN) => std::thread::sleep(Duration::from_millis(1)),
                 written => return Ok(written?),
             }
         }

@@ -14,6 +14,7 @@ use super::new_file::{NewFile, allocate, fill, parent};
 use super::opened::{Opened, describe};
 use crate::error::{Error, Result};
 use crate::safety::layers::OpenLayers;
+use crate::safety::loops::{BEFORE_WRITES, check_answers};
 use crate::safety::mark::{self, Made};
 use crate::safety::refusal::file_ignores_syncs;
 use crate::safety::{Intent, contents};
@@ -41,6 +42,9 @@ pub(super) fn begin(path: &Path, intent: &Intent) -> Result<Opened> {
     if size == Bytes::ZERO {
         let message = format!("{name} would be smaller than a page of 4KiB");
         return Err(Error::usage("size-needed", message, "give a larger --size"));
+    }
+    if intent.writes_if_new {
+        check_answers(BEFORE_WRITES)?;
     }
     let place = directory.node().map_err(|e| cannot_open(path, e))?;
     let ignored = || file_ignores_syncs(&place, &name.to_string());
@@ -81,10 +85,10 @@ impl Opened {
     /// If there is no room, the name is taken by now, or Ctrl-C was pressed; then there is no file.
     pub fn make(&mut self) -> Result<()> {
         let Some(new) = self.new.as_mut().filter(|new| !new.is_kept) else { return Ok(()) };
-        let below = new.directory.node().map(|directory| OpenLayers::below(&directory));
-        let fill = |below: OpenLayers| fill(&self.file, self.capacity).and_then(|()| below.flush());
-        let filled = below.and_then(fill);
-        filled.map_err(|cause| new.failed(self.capacity, cause))?;
+        let failed = |cause| new.failed(self.capacity, cause);
+        let below = OpenLayers::below(new.directory.node().map_err(failed)?)?;
+        fill(&self.file, self.capacity).map_err(failed)?;
+        below.flush(failed)?;
         check_direct(self)?;
         let Some(new) = self.new.as_mut() else { return Ok(()) };
         lock(&new.path, &self.file)?;

@@ -8,6 +8,7 @@ use crate::safety::contents;
 use crate::safety::in_use::Machine;
 use crate::safety::intent::{Intent, check_write};
 use crate::safety::lease::{self, Lease};
+use crate::safety::loops::{BEFORE_WRITES, check_answers};
 use crate::safety::mark::{self, FileMark, Made};
 use crate::safety::refusal::{file_ignores_syncs, patiently};
 use crate::safety::store::Store;
@@ -32,6 +33,7 @@ pub(super) fn open_file(path: &Path, node: &Node, size: u64, intent: &Intent) ->
         check_direct(&opened)?;
         return Ok(opened);
     }
+    check_answers(BEFORE_WRITES)?;
     let fatal = file_refusal(path, node, is_ours, "as a target");
     check_write(path, node, intent, fatal.as_ref().map(|e| e.message.as_str()))?;
     if let Some(error) = fatal {
@@ -96,6 +98,7 @@ pub(super) fn file_refusal(
     let name = path.display();
     let used = file_use(&name.to_string(), node.id, node.kind);
     let error = used.or_else(|| file_ignores_syncs(node, &name.to_string()));
+    let error = error.or_else(|| stop::is_interrupted().then(stop::interrupted));
     if error.is_some() {
         return error;
     }
@@ -157,6 +160,7 @@ pub(super) fn take_lease(path: &Path, file: &File) -> Result<Option<Lease>> {
         lease::Answer::Failed(cause) => Err(cannot_open(path, cause)),
         lease::Answer::Unwatched(cause) => Err(no_thread(path, cause)),
         lease::Answer::Unknown => match Machine::devices_alone().unknown_loop() {
+            _ if stop::is_interrupted() => Err(stop::interrupted()),
             None => Ok(None),
             Some(device) => refuse(format!("{name} may be the file behind {device}")),
         },

@@ -10,8 +10,10 @@ use crate::error::{Error, Result};
 use crate::safety::in_use::Machine;
 use crate::safety::intent::{Intent, check_write};
 use crate::safety::layers::OpenLayers;
+use crate::safety::loops::{BEFORE_WRITES, check_answers};
 use crate::safety::mark::{self, Made};
 use crate::safety::refusal::file_ignores_syncs;
+use crate::stop;
 use assay_fs::{Directory, Node, NodeKind, remove};
 use assay_spec::Bytes;
 use rustix::fs::{Mode, OFlags, SeekFrom, openat, seek};
@@ -49,12 +51,14 @@ impl Image {
             let hint = "keep other programs from the image while a guest runs, and run it again";
             return Err(Error::environment("linux-image-lost", message, hint));
         }
-        self.file.sync_all().and_then(|()| self.below.flush()).map_err(|cause| {
+        let lost = |cause| {
             let message = format!("not all of the guest's writes reached {}", path.display());
             let hint = "check the disk (`dmesg`) and the free space of its file system; do not \
                         trust the image: it may be broken";
             Error::environment("linux-image-lost", message, hint).caused_by(cause)
-        })
+        };
+        self.file.sync_all().map_err(lost)?;
+        self.below.flush(lost)
     }
 
     /// Keeps a new image, even if it is empty.
@@ -102,6 +106,7 @@ pub(crate) fn open_image(path: &Path, write: Option<&Path>) -> Result<Image> {
         let intent = Intent { write: Some(write.to_owned()), ..Intent::default() };
         check_write(path, &node, &intent, None)?;
     }
+    check_answers(BEFORE_WRITES)?;
     if let Some(error) = file_refusal(path, &node, is_ours || write.is_some(), made_as) {
         let hint = format!("add `--write {}` if the guest may change it", path.display());
         let hint = if error.id == "file-not-ours" { hint } else { error.hint.clone() };
@@ -112,7 +117,7 @@ pub(crate) fn open_image(path: &Path, write: Option<&Path>) -> Result<Image> {
     }
     let file = node.open(OFlags::RDWR).map_err(|e| cannot_open(path, e))?;
     lock(path, &file)?;
-    Ok(Image { file, below: OpenLayers::below(&node), made: None })
+    Ok(Image { file, below: OpenLayers::below(node)?, made: None })
 }
 
 /// Returns the error for an image that could be the one that is mounted somewhere.
@@ -128,13 +133,17 @@ fn create(path: &Path) -> Result<Image> {
     if let Some(error) = file_ignores_syncs(&place, &path.display().to_string()) {
         return Err(error);
     }
+    let below = OpenLayers::below(place)?;
+    if stop::is_interrupted() {
+        return Err(stop::interrupted());
+    }
     let name = path.file_name().unwrap_or_default();
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
     let made = openat(&directory, name, flags, Mode::from_raw_mode(0o666));
     let file = File::from(made.map_err(|e| cannot_open(path, e.into()))?);
     let image = Image {
         file,
-        below: OpenLayers::below(&place),
+        below,
         made: Some((directory.try_clone().map_err(|e| cannot_open(path, e))?, name.to_owned())),
     };
     lock(path, &image.file)?;

@@ -110,7 +110,10 @@ impl NewFile {
                 "check that no other target and not the run directory has this name: something \
                  else got it meanwhile"
             }
-            _ => "check the free space (`df`); the unfinished file has been removed",
+            _ => {
+                "check the free space (`df`), also of the file systems below; the unfinished file \
+                 has been removed"
+            }
         };
         Error::environment("target-create", message, hint).caused_by(cause)
     }
@@ -178,8 +181,8 @@ pub(super) fn allocate(file: &File, size: Bytes) -> io::Result<()> {
     }
     let error = io::Error::last_os_error();
     match error.raw_os_error() {
-        // Some file systems cannot reserve; filling will show whether there is room.
-        Some(libc::EOPNOTSUPP) => file.set_len(size.0),
+        // Some file systems and sandboxes cannot reserve; filling will show whether there is room.
+        Some(libc::EOPNOTSUPP | libc::ENOSYS | libc::EPERM) => file.set_len(size.0),
         _ => Err(error),
     }
 }

@@ -16,7 +16,7 @@ use std::fs::{self, File};
 use std::io::{Seek, SeekFrom};
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 /// The kind of a real target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,7 +79,7 @@ pub struct Opened {
     /// The state of a new file that is not complete yet.
     pub(super) new: Option<NewFile>,
     /// For a device that will be written to: the kernel's counts of writes, as assay last saw them.
-    pub(super) written: Mutex<Option<(Ways, WriteCount)>>,
+    pub(super) written: Mutex<Option<(Arc<Ways>, WriteCount)>>,
 }
 
 impl Opened {
@@ -96,7 +96,7 @@ impl Opened {
     /// Opens the devices that it lies on, to flush them when it has been written to.
     pub(crate) fn open_layers(&self) -> Result<OpenLayers> {
         let node = Node::of_file(&self.file).map_err(|e| cannot_open(&self.identity.path, e))?;
-        Ok(OpenLayers::below(&node))
+        OpenLayers::below(node)
     }
 
     /// Checks that nobody has freed blocks of a file, as reads of them do not reach the drive.

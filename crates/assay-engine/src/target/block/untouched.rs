@@ -6,28 +6,38 @@
 
 use super::opened::Opened;
 use crate::error::{Error, Result};
+use crate::safety::loops::{AFTER_WRITES, BEFORE_WRITES, check_answers};
 use crate::safety::sysfs::Device;
 use crate::safety::watch::Watch;
-use crate::safety::writes::Ways;
+use crate::safety::writes::{Ways, WriteCount};
+use crate::stop;
 use assay_spec::Bytes;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 impl Opened {
     /// Checks that nobody else uses the target, and that nobody has written to it since assay last
     /// looked.
     pub(crate) fn check_before_writes(&self) -> Result<()> {
-        match self.watch.as_ref().and_then(Watch::change) {
+        check_answers(BEFORE_WRITES)?;
+        let changed = self.watch.as_ref().and_then(Watch::change);
+        match changed {
+            // After an interrupt, questions that had no answer prove nothing.
+            _ if stop::is_interrupted() => Err(stop::interrupted()),
             Some(what) => Err(taken(what)),
             None => self.check_untouched(),
         }
     }
 
     /// Notes the kernel's counts of writes to `device`, to compare later counts with.
-    pub(super) fn with_writes_counted(self, device: &Device) -> Opened {
-        let ways = Ways::to(device);
-        let count = ways.count();
-        Opened { written: Mutex::new(Some((ways, count))), ..self }
+    ///
+    /// # Errors
+    /// If a file behind a loop device does not answer and the user interrupts.
+    pub(super) fn with_writes_counted(self, device: &Device) -> Result<Opened> {
+        let device = device.clone();
+        let ways = Arc::new(stop::unless_interrupted(move || Ways::to(&device))?);
+        let count = count(&ways)?;
+        Ok(Opened { written: Mutex::new(Some((ways, count))), ..self })
     }
 
     /// Returns the paths of the devices and the file below the device.
@@ -40,7 +50,7 @@ impl Opened {
     pub(crate) fn check_untouched(&self) -> Result<()> {
         let written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         let Some((ways, before)) = &*written else { return Ok(()) };
-        if ways.count().is_as(before) {
+        if count(ways)?.is_as(before) {
             return Ok(());
         }
         let message = format!(
@@ -56,7 +66,7 @@ impl Opened {
     pub(crate) fn check_own_writes(&self, own: Option<Bytes>) -> Result<()> {
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         let Some((ways, before)) = &mut *written else { return Ok(()) };
-        let now = ways.count();
+        let now = count(ways)?;
         let is_own = ways.are_own(before, &now, own);
         *before = now;
         if is_own {
@@ -69,6 +79,13 @@ impl Opened {
         );
         Err(taken(message))
     }
+}
+
+/// Counts the writes by all ways, one of which may be a file whose file system does not answer.
+fn count(ways: &Arc<Ways>) -> Result<WriteCount> {
+    check_answers(AFTER_WRITES)?;
+    let ways = Arc::clone(ways);
+    stop::unless_interrupted(move || ways.count())
 }
 
 fn taken(message: String) -> Error {

@@ -155,7 +155,7 @@ pub fn main(options: LinuxRunOptions) -> Outcome {
         copy_output(texts).map_err(|e| not_written(&e))?;
     }
     recorded?;
-    directory.check_path()?;
+    directory.check_results()?;
     if !options.quiet {
         talk(&format!(
             "the guest ran for {age} of virtual time, {:.2} s of real time; logs and counters of \
