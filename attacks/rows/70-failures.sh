@@ -61,6 +61,9 @@ taken() { made; need mkfs.ext4; timed 30s; during timed.toml ./f --write ./f
 row H1 "a file that somebody attaches and formats while it is written" taken
 read_beside() { made; timed 30s; during timed.toml ./f --write ./f; head -c 1 f >/dev/null; run_ends 3; grep -q "somebody else opened" err || fail "$(cat err)"; }
 row H2 "somebody who reads the file ends a run that writes to it" read_beside
+measured_beside() { made; timed 30s; during timed.toml ./f --write ./f; for more in "" "--write ./f"; do refused "$assay" run read.toml --quiet --out again --only ./f $more; says target-locked; done
+  kill -INT $run; run_ends 130; }
+row H7 "a second run on the file does not end the first" measured_beside
 read_then_written() { made; need mkfs.ext4; timed 30s; during timed.toml ./f --write ./f; mkfs.ext4 -q -F f; sync; victim f; run_ends 3; e2fsck -fn f; }
 row H4 "a file that mkfs reads first and then formats while it is written" read_then_written
 copied_over() { made; noise data 4; timed 30s; during timed.toml ./f --write ./f; ! cmp -s data f; dd if=data of=f conv=notrunc,fsync bs=1M status=none
@@ -322,3 +325,21 @@ row E7.10 "a version in run.json that forges a line" forged
 named_lines() { "$assay" run read.toml --quiet --out out --only null >.out 2>.err || fail "$(cat .err)"
   cp -r out $'b\nerror: forged'; ends 0 "$assay" compare out $'b\nerror: forged'; ! grep '^error' .out .err || fail "a line is forged"; }
 row E7.11 "a run directory whose name forges a line in a comparison" named_lines
+unnamed_out() { need python3; ends 0 "$assay" run read.toml --quiet --json --out $'o\xff' --only sim:ssd-m; python3 -c 'import json, sys; json.load(sys.stdin)' <.out || fail "no JSON"
+  ends 0 "$assay" report $'o\xff' --json; ends 0 "$assay" run read.toml --plan --json --out $'p\xff' --only sim:ssd-m; }
+row E7.12 "a run directory whose name is not UTF-8, with --json" unnamed_out
+# processors FILE …: records of blktrace of three processors, without those FILEs.
+processors() { need python3; python3 -c 'import struct
+for c in range(3):
+    event = lambda i, k, action, delay: struct.pack("<IIQQIIIIIHH", 0x65617407, i * 3 + k + 1, i * 1000000 + delay + c * 100, (i * 3 + c) * 8, 4096, action | 1 << 17, 1, 0x800000, c, 0, 0)
+    open("b.blktrace.%d" % c, "wb").write(b"".join(event(i, k, a, d) for i in range(10) for k, (a, d) in enumerate(((1, 0), (7, 1000), (8, 5000)))))'; }
+a_processor() { processors; ends 0 "$assay" trace import b --out all; rm b.blktrace.1; eval "$1"; ends "2|3" timeout 20 "$assay" trace import b --out out; says blktrace.1; [ ! -e out ] || fail "out is left"; }
+row E7.13 "the trace of a processor is missing" a_processor :
+row E7.14 "it is a symlink that leads nowhere" a_processor 'ln -s gone b.blktrace.1'
+row E7.15 "it is a FIFO" a_processor 'mkfifo b.blktrace.1'
+many_devices() { need python3; python3 -c 'for i in range(70000): print(f"{i % 4000},{i // 4000} 0 {i} {i / 1e6:.9f} 1 Q R 0 + 8 [x]")' >t
+  ends 2 "$assay" trace import t --out out; says "more than 65536 devices"; [ ! -e out ] || fail "out is left"; }
+row E7.16 "a trace of 70,000 devices" many_devices
+stalled_input() { mkfifo in; sleep 60 >in & undo "kill $!"; "$assay" trace import - --out out <in >json 2>err & run=$!; undo "kill -9 $run"
+  sleep 1; kill -INT $run; run_over 5 || fail "it goes on"; run_ends 130; [ ! -e out ] || fail "out is left"; }
+row E13.20 "Ctrl-C while the trace on the standard input has not come" stalled_input

@@ -13,6 +13,8 @@ const REGISTERS_MAX: u64 = 11_264;
 pub(crate) const KERNEL: &str = "linux";
 pub(crate) const INIT: &str = "init";
 pub(crate) const IDENTITY: &str = "identity";
+/// The checksums of the kernel and the first program, as sha256sum prints them.
+pub(crate) const CHECKSUMS: &str = "sha256sums";
 /// The size, in bytes, from which a file is no identity.
 const LONGEST_IDENTITY: u64 = 4096;
 

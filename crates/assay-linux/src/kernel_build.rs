@@ -11,7 +11,7 @@ mod work;
 
 use crate::child::tool;
 use crate::error::{Error, Result};
-use crate::kernel::{IDENTITY, INIT, KERNEL, cache, missing, tool_path};
+use crate::kernel::{CHECKSUMS, IDENTITY, INIT, KERNEL, cache, missing, tool_path};
 use assay_fs::Scratch;
 use place::KernelPlace;
 use std::fs;
@@ -75,6 +75,8 @@ pub fn build(
     let out = work.directory("out")?;
     work.run(tool("strip").arg("-o").arg(out.join(KERNEL)).arg(build.join("linux")))?;
     work.first_program(&out.join(INIT))?;
+    let sums = work.run(tool("sha256sum").args([KERNEL, INIT]).current_dir(&out))?;
+    fs::write(out.join(CHECKSUMS), sums).map_err(|e| work.failed(e))?;
     fs::write(out.join(IDENTITY), format!("{identity}\n")).map_err(|e| work.failed(e))?;
     let old = work.path.join("old");
     place.fill(&out, &old)?;

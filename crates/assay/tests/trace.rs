@@ -208,7 +208,7 @@ fn a_name_stands_for_the_files_of_all_processors() {
         std::fs::write(dir.path().join(format!("n.blktrace.{cpu}")), bytes).unwrap();
     };
     write(0, [record(10, 1, 0), record(20, 7, 0)].concat());
-    write(1, Vec::new());
+    (1..10).for_each(|cpu| write(cpu, Vec::new()));
     write(10, record(30, 8, 10));
     for (out, name) in [("a", "n"), ("b", "n.blktrace"), ("c", "./n.blktrace.")] {
         let (table, err) = done(dir.path(), &["trace", "import", name, "--out", out]);

@@ -47,7 +47,8 @@ pub(super) fn find_cells(
     };
     let mut stems: BTreeMap<String, &str> = BTreeMap::new();
     for cell in plan {
-        if let Some(other) = stems.insert(cell.stem(), &cell.id) {
+        // Some file systems take no account of case.
+        if let Some(other) = stems.insert(cell.stem().to_lowercase(), &cell.id) {
             return Err(same_files(other, &cell.id));
         }
     }
@@ -58,7 +59,8 @@ fn same_files(one: &str, other: &str) -> Error {
     Error::usage(
         "same-files",
         format!("the cells `{one}` and `{other}` would write the same files"),
-        "give one of them another name: in the name of a file, `/` becomes `+`",
+        "give one of them another name: in the name of a file, `/` becomes `+`, and case does not \
+         count",
     )
 }
 
@@ -85,9 +87,11 @@ mod tests {
             workload: workload.to_owned(),
             target: target.to_owned(),
         };
-        for (one, other) in
-            [(cell("w", "a/b"), cell("w", "a+b")), (cell("w", "x.y"), cell("w.x", "y"))]
-        {
+        for (one, other) in [
+            (cell("w", "a/b"), cell("w", "a+b")),
+            (cell("w", "x.y"), cell("w.x", "y")),
+            (cell("w", "A"), cell("w", "a")),
+        ] {
             let error = find_cells(&[one, other], &[], &[]).unwrap_err();
             assert_eq!(error.id, "same-files");
         }

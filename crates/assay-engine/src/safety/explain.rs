@@ -197,12 +197,13 @@ pub const EXPLANATIONS: &[(&str, &str)] = &[
         "assay writes to a device only if nobody else uses it, and here it cannot find that out. \
          Perhaps assay runs in a pid namespace (a container), which hides other processes; or a \
          mount covers a part of /proc or /sys; or this root may not inspect other processes; or \
-         the file behind a loop device is unknown, or its file system does not answer. Then an empty list of users proves nothing: run \
-         assay outside. Or /home or another part of the system is an overlay with a layer that \
-         assay cannot find by its name; then any partition may be on its disk. Or the kernel does \
-         not count writes to the device or to one below it (`queue/iostats` is 0). assay can write \
-         to new files in all these cases but that of a file system that does not answer, because \
-         for files the kernel itself says whether anybody else has them open.",
+         the file behind a loop device is unknown, or its file system does not answer. Then an \
+         empty list of users proves nothing: run assay outside. Or /home or another part of the \
+         system is an overlay with a layer that assay cannot find by its name; then any partition \
+         may be on its disk. Or the kernel does not count writes to the device or to one below it \
+         (`queue/iostats` is 0). assay can write to new files in all these cases but that of a \
+         file system that does not answer, because for files the kernel itself says whether \
+         anybody else has them open.",
     ),
     (
         "write-mismatch",

@@ -12,7 +12,8 @@
 //! loses its lease after 45 seconds, and its requests in flight would still be written.
 
 use crate::stop;
-use std::fs::File;
+use assay_fs::{DeviceNumber, InodeId};
+use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
@@ -44,6 +45,21 @@ pub(crate) enum Answer {
 pub(crate) struct Lease {
     over: Arc<AtomicBool>,
     watch: Option<JoinHandle<()>>,
+}
+
+/// Returns `true` if another process of this program holds a lease on the file `id`, as far as the
+/// kernel's table of locks shows it. To open the file would end that process's run.
+pub(crate) fn is_held_by_another_run(id: InodeId) -> bool {
+    let DeviceNumber { major, minor } = id.device;
+    let file = format!("{major:02x}:{minor:02x}:{}", id.inode);
+    let name = |process: &str| fs::read(format!("/proc/{process}/comm")).ok();
+    let is_ours = |process: &str| name(process).is_some_and(|found| Some(found) == name("self"));
+    let locks = fs::read_to_string("/proc/locks").unwrap_or_default();
+    locks.lines().any(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let [_, "LEASE", _, "WRITE", process, of, ..] = words[..] else { return false };
+        of == file && is_ours(process)
+    })
 }
 
 /// Requests a lease on `file`, which must be this process's only open file description of it.

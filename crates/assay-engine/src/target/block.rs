@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::safety::device_node;
 use crate::safety::in_use::Machine;
 use crate::safety::intent::{Intent, check_write};
+use crate::safety::lease::is_held_by_another_run;
 use crate::safety::loops::{BEFORE_WRITES, check_answers};
 use crate::safety::loss::check_contents;
 use crate::safety::refusal::{AsOpened, refusal, unknown_users};
@@ -33,7 +34,7 @@ mod new_file;
 mod opened;
 mod untouched;
 
-use descriptor::{cannot_open, claim, lock, watched};
+use descriptor::{cannot_open, claim, lock, locked, watched};
 use file::open_file;
 pub(crate) use image::{Image, open_image};
 use opened::describe;
@@ -55,6 +56,7 @@ pub fn open(path: &Path, intent: &Intent) -> Result<Opened> {
         Err(error) => return Err(cannot_open(path, error)),
     };
     match node.kind {
+        NodeKind::File(_) if is_held_by_another_run(node.id) => Err(locked(path)),
         NodeKind::File(size) if create::is_half_made(&node, size, intent) => {
             if !intent.only_shown {
                 create::remove_half_made(&node).map_err(|e| cannot_open(path, e))?;

@@ -12,6 +12,8 @@ use std::collections::BTreeMap;
 
 /// The most devices that an error lists.
 const LISTED: usize = 20;
+/// The most devices of a trace.
+const DEVICES_MOST: usize = 1 << 16;
 /// The most requests in flight at a time: more than the queue of any device holds.
 const UNFINISHED_MOST: u64 = 1 << 20;
 /// The number of processors whose sequence numbers are checked.
@@ -117,8 +119,8 @@ impl Follower {
         Ok(())
     }
 
-    /// Does the work between two batches of a stream: checks for an interruption and for too many
-    /// requests in flight, and forgets these if events were lost.
+    /// Does the work between two batches of a stream: checks for an interruption, too many requests
+    /// in flight and too many devices, and forgets these if events were lost.
     fn between(&mut self, stream: &mut EventStream, done: &mut impl FnMut(TraceRow)) -> Result<()> {
         if is_interrupted() {
             let hint = "run the same command again";
@@ -130,6 +132,11 @@ impl Follower {
                 format!("more than {UNFINISHED_MOST} requests of the trace have no completion");
             let hint = "check that the trace has the completions (`C`) of its device";
             return Err(Error::usage("trace-too-many-open", message, hint));
+        }
+        if self.devices.all.len() > DEVICES_MOST {
+            let message = format!("the trace has events of more than {DEVICES_MOST} devices");
+            let hint = "check that it is a trace: no machine has so many devices";
+            return Err(Error::usage("trace-devices", message, hint));
         }
         let lost = stream.take_lost();
         if lost > 0 {

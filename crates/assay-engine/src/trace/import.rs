@@ -1,7 +1,7 @@
 //! Imports a trace into a directory: `trace.json`, and the log of its requests.
 
 use super::follow::follow;
-use super::source::open;
+use super::inputs::open;
 use crate::error::{Error, Result};
 use crate::measure::log::LogWriter;
 use crate::read::SPEC_MAX;

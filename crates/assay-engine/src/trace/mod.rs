@@ -1,14 +1,16 @@
 //! Block traces: converts the events of Linux's block layer, as blktrace records them, to requests.
 //!
-//! `source.rs` opens and reads inputs, `blktrace.rs` and `blkparse.rs` decode events, `window.rs`
-//! sorts them, `pair.rs` makes requests of them, and `follow.rs` goes with a trace from one to the
-//! next. Memory grows only with the number of requests in flight, not with the length of the trace.
+//! `inputs.rs` opens inputs, `source.rs` reads them, `blktrace.rs` and `blkparse.rs` decode
+//! events, `window.rs` sorts them, `pair.rs` makes requests of them, and `follow.rs` goes with a
+//! trace from one to the next. Memory grows only with the number of requests in flight, not with
+//! the length of the trace.
 
 mod blkparse;
 mod blktrace;
 mod event;
 mod follow;
 mod import;
+mod inputs;
 mod open;
 mod pair;
 mod source;
@@ -18,4 +20,5 @@ mod window;
 
 pub use follow::follow;
 pub use import::{Import, import};
-pub use source::{Input, open};
+pub use inputs::open;
+pub use source::Input;

@@ -1,13 +1,10 @@
-//! Opens the inputs of traces, files and the standard input, and reads their events in batches.
+//! Reads the events of inputs of traces in batches.
 
 use super::event::Event;
 use super::{blkparse, blktrace};
 use crate::error::{Error, Result};
-use crate::read::{self, Unread};
-use assay_fs::Node;
+use crate::stop;
 use std::io::{ErrorKind, Read};
-use std::os::fd::AsFd;
-use std::path::{Path, PathBuf};
 
 /// The number of bytes that are read at a time: more than the longest record.
 const PIECE: usize = 1 << 20;
@@ -41,6 +38,11 @@ impl Input {
         Input { name, reader: Box::new(std::io::empty()), buffer: bytes, from: 0, to, before: 0 }
     }
 
+    /// Returns its name.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Returns the bytes that are not decoded yet.
     fn data(&self) -> &[u8] {
         &self.buffer[self.from..self.to]
@@ -65,6 +67,7 @@ impl Input {
                     return Ok(count > 0);
                 }
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                Err(_) if stop::is_interrupted() => return Err(stop::interrupted()),
                 Err(e) => return Err(unreadable(&self.name, e)),
             }
         }
@@ -313,86 +316,9 @@ fn sniff(data: &[u8]) -> Option<Format> {
     heading.split(|c| *c == b'\n').any(is_event).then_some(Format::Text)
 }
 
-/// Opens the inputs that the user has named: files, `-` for the standard input, and the names of
-/// traces whose files are called `NAME.blktrace.0` and so on.
-///
-/// # Errors
-/// If an input does not exist or is named twice.
-pub fn open(names: &[String]) -> Result<Vec<Input>> {
-    let mut inputs = Vec::new();
-    let mut seen = Vec::new();
-    for name in names {
-        if name == "-" {
-            let id = std::io::stdin().as_fd().try_clone_to_owned().and_then(Node::of);
-            inputs.push((id.ok().map(|node| node.id), Input::new("-", Box::new(std::io::stdin()))));
-            continue;
-        }
-        for path in files_of(name)? {
-            let file = read::file(&path).map_err(|e| unread(&path, e))?;
-            let id = Node::of_file(&file).ok().map(|node| node.id);
-            inputs.push((id, Input::new(&path.display().to_string(), Box::new(file))));
-        }
-    }
-    for (id, input) in &inputs {
-        if id.is_some() && seen.contains(id) {
-            let text = format!("{} is named twice", input.name);
-            return Err(Error::usage(
-                "trace-twice",
-                text,
-                "name it once: otherwise its events would count twice",
-            ));
-        }
-        seen.push(*id);
-    }
-    Ok(inputs.into_iter().map(|(_, input)| input).collect())
-}
-
-/// Returns the files that a name stands for: itself, or one for each processor.
-fn files_of(name: &str) -> Result<Vec<PathBuf>> {
-    let path = Path::new(name);
-    if path.is_file() || (path.exists() && !path.is_dir()) {
-        return Ok(vec![path.to_owned()]);
-    }
-    let base = name.trim_end_matches('.').trim_end_matches(".blktrace");
-    let (folder, stem) = match base.rsplit_once('/') {
-        Some((folder, stem)) => (if folder.is_empty() { "/" } else { folder }, stem),
-        None => (".", base),
-    };
-    let entries = std::fs::read_dir(folder).into_iter().flatten().filter_map(|entry| entry.ok());
-    let number = |entry: &std::fs::DirEntry| {
-        let name = entry.file_name();
-        let number = name.to_str()?.strip_prefix(stem)?.strip_prefix(".blktrace.")?;
-        number.parse::<u32>().ok()
-    };
-    let mut files: Vec<(u32, PathBuf)> =
-        entries.filter_map(|entry| Some((number(&entry)?, entry.path()))).collect();
-    files.sort();
-    // blktrace leaves empty files for processors without events.
-    let holds = |path: &PathBuf| path.metadata().is_ok_and(|m| m.len() > 0);
-    let files: Vec<PathBuf> =
-        files.into_iter().map(|(_, path)| path).filter(|path| holds(path)).collect();
-    if !files.is_empty() && !stem.is_empty() {
-        return Ok(files);
-    }
-    let (text, hint) = match path.is_dir() {
-        true => (format!("{name} is a directory"), "name the trace in it: `DIR/NAME`"),
-        false => (
-            format!("there is no {name}, and no {base}.blktrace.0 with something in it"),
-            "name a file, `-`, or NAME for all files NAME.blktrace.N",
-        ),
-    };
-    Err(Error::usage("trace-missing", text, hint))
-}
-
 /// The hint for a file that cannot be read.
-const WAY: &str = "check that the file exists, and its permissions";
+pub(super) const WAY: &str = "check that the file exists, and its permissions";
 
-fn unreadable(name: &str, e: std::io::Error) -> Error {
+pub(super) fn unreadable(name: &str, e: std::io::Error) -> Error {
     Error::environment("trace-unreadable", format!("{name} cannot be read"), WAY).caused_by(e)
-}
-
-fn unread(path: &Path, e: Unread) -> Error {
-    let text = format!("{} cannot be read", path.display());
-    let hint = e.hint(WAY);
-    Error::environment("trace-unreadable", text, hint).caused_by(e.error)
 }

@@ -1,13 +1,16 @@
 //! The place for a built kernel: one build at a time uses it, and only a kernel is replaced.
 
+use crate::child::{brief, tool};
 use crate::error::{Error, Result};
-use crate::kernel::{IDENTITY, INIT, KERNEL, identity};
+use crate::kernel::{CHECKSUMS, IDENTITY, INIT, KERNEL, identity};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
 
 /// The directory of the kernel, reserved for one build.
 pub(super) struct KernelPlace {
@@ -58,11 +61,22 @@ impl KernelPlace {
         let names: BTreeSet<_> = entries.map(|e| e.file_name()).collect();
         let is_file =
             |name: &OsString| fs::symlink_metadata(self.path.join(name)).is_ok_and(|m| m.is_file());
-        // Kernels of older recipes have no first program.
-        names.iter().all(|name| [IDENTITY, INIT, KERNEL].iter().any(|known| name == known))
+        // Kernels of older recipes have no first program, and older ones no checksums.
+        let known = [IDENTITY, INIT, KERNEL, CHECKSUMS];
+        names.iter().all(|name| known.iter().any(|known| name == known))
             && names.iter().all(is_file)
             && names.contains(OsStr::new(KERNEL))
             && identity(&self.path).contains(", recipe ")
+            && (!names.contains(OsStr::new(CHECKSUMS)) || self.is_unchanged())
+    }
+
+    /// Returns `true` if the kernel and the first program have the checksums that they were built
+    /// with.
+    fn is_unchanged(&self) -> bool {
+        let mut check = tool("sha256sum");
+        check.args(["--check", "--strict", "--status", CHECKSUMS]).current_dir(&self.path);
+        let checked = brief(check.stdin(Stdio::null()), Duration::from_secs(60), || false);
+        checked.is_ok_and(|output| output.status.success())
     }
 
     /// Moves the new kernel's directory there, and the old one to `old`.

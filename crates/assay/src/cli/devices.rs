@@ -3,7 +3,7 @@
 
 use super::options::Common;
 use crate::output::plan::Plan;
-use crate::output::{DONE, Failure, Outcome, data, json, one_line};
+use crate::output::{DONE, Failure, Outcome, data, json, one_line, shown};
 use assay_engine::plan::load_model;
 use assay_engine::{read, safety};
 use assay_spec::Bytes;
@@ -100,7 +100,7 @@ fn list(common: &Common) -> Outcome {
                 "name": p.name, "title": p.title,
             })).collect::<Vec<_>>(),
             "block_devices": real.iter().map(|d| serde_json::json!({
-                "name": d.name, "path": d.path, "bytes": d.size, "model": d.model,
+                "name": d.name, "path": shown(&d.path), "bytes": d.size, "model": d.model,
                 "serial": d.serial, "rotational": d.rotational, "may": d.may.to_string(),
             })).collect::<Vec<_>>(),
         }));

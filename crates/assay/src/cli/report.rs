@@ -4,7 +4,9 @@ use super::options::Common;
 use super::pricing::Pricing;
 use super::saved;
 use crate::output::plan::Plan;
-use crate::output::{DONE, ENVIRONMENT, Failure, INCONCLUSIVE, Outcome, UNMET, data, json, talk};
+use crate::output::{
+    DONE, ENVIRONMENT, Failure, INCONCLUSIVE, Outcome, UNMET, data, json, shown, talk,
+};
 use assay_analysis::cost::Costs;
 use assay_analysis::expr::{Expr, Value};
 use assay_analysis::ledger::{Knowledge, LedgerVerdicts, judge};
@@ -107,8 +109,8 @@ fn show(
     let page = directory.path().join(PAGE);
     if common.json {
         json(&serde_json::json!({
-            "directory": directory.path(),
-            "report": page,
+            "directory": shown(directory.path()),
+            "report": shown(&page),
             "cells": metrics(run),
             "findings": findings,
             "ledgers": ledgers,

@@ -74,13 +74,14 @@ pub fn main(target: &str, options: &TimelineOptions, common: &Common) -> Outcome
         return out.fold(plan, |plan, path| plan.writing(path, None)).show(common);
     }
     let shown = Shown { timeline: record(&spec, &plan)?, spec, words, skip: options.skip };
-    match &options.out {
-        Some(path) => {
-            let replace = if options.force { Replace::Forced } else { Replace::Written };
-            write_text(path, &gantt::svg(&shown.picture()), replace)?;
-        }
-        None if common.json => json(&shown.records()),
-        None => data(&shown.table()),
+    if let Some(path) = &options.out {
+        let replace = if options.force { Replace::Forced } else { Replace::Written };
+        write_text(path, &gantt::svg(&shown.picture()), replace)?;
+    }
+    if common.json {
+        json(&shown.records());
+    } else if options.out.is_none() {
+        data(&shown.table());
     }
     Ok(DONE)
 }

@@ -13,6 +13,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
+use std::path::Path;
 use stream::Stream;
 
 /// The exit code of success.
@@ -140,6 +141,11 @@ pub fn json<T: serde::Serialize>(value: &T) {
     let text = serde_json::to_string_pretty(value).expect("records are plain data");
     // Such characters occur only in strings, because the syntax of JSON has none of them.
     write(&replaced(&text, json_escape));
+}
+
+/// Returns a path for JSON, whose strings are Unicode: U+FFFD stands for what is not.
+pub fn shown(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
 }
 
 /// Returns `c` as JSON escapes it. A character beyond 16 bits becomes a surrogate pair.

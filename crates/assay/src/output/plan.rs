@@ -1,6 +1,6 @@
 //! `--plan`: shows what a command would need and write, and does nothing.
 
-use super::{DONE, Outcome, data, json, one_line};
+use super::{DONE, Outcome, data, json, one_line, shown};
 use crate::cli::options::Common;
 use assay_engine::run::{Needs, Run};
 use assay_spec::units::human_size;
@@ -80,7 +80,7 @@ impl Plan {
             let writes = self
                 .writes
                 .iter()
-                .map(|(path, bytes)| serde_json::json!({ "path": path, "bytes": bytes }));
+                .map(|(path, bytes)| serde_json::json!({ "path": shown(path), "bytes": bytes }));
             json(&serde_json::json!({ "plan": {
                 "cells": self.cells,
                 "seconds": self.time.as_secs_f64(),

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 /// The fake tools with their scripts. `make` waits while there is a file `slow` beside the tools.
 const TOOLS: [(&str, &str); 12] = [
-    ("gcc", ""),
+    ("gcc", "while [ $# -gt 2 ]; do shift; done; [ $# -lt 2 ] || cp \"$2\" \"$1\""),
     ("ld", ""),
     ("patch", ""),
     ("flex", ""),
@@ -19,7 +19,10 @@ const TOOLS: [(&str, &str); 12] = [
     ("xz", ""),
     ("tar", ""),
     ("apt-get", "exit 1"),
-    ("sha256sum", "cat \"$1\""),
+    (
+        "sha256sum",
+        "case $1 in linux | --check) PATH=/usr/bin:/bin exec sha256sum \"$@\" ;; esac; cat \"$1\"",
+    ),
     ("strip", "cp \"$3\" \"$2\""),
     (
         "make",
@@ -137,8 +140,9 @@ fn a_kernel_is_built_beside_what_others_have_there() {
 
 #[test]
 fn what_is_no_kernel_is_not_replaced() {
-    let spoils: [fn(&Bench, &Path); 5] = [
+    let spoils: [fn(&Bench, &Path); 6] = [
         |bench, _| bench.write("linux/mine", "precious"),
+        |bench, _| bench.write("linux/linux", "precious"),
         |bench, _| bench.write("linux/identity", "mine\n"),
         |_, linux| std::fs::remove_file(linux.join("identity")).unwrap(),
         |_, linux| {

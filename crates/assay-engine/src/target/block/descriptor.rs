@@ -10,11 +10,11 @@ use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// The longest wait for the end of somebody else's claim, and the time between two attempts. The
-/// kernel frees an io_uring a moment after its process has ended, and until then keeps the files
-/// that are registered with it open.
-const PATIENCE: Duration = Duration::from_secs(1);
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
+/// The longest wait for the end of somebody else's claim or open file, and the time between two
+/// attempts. The kernel frees an io_uring a moment after its process has ended, and until then
+/// keeps the files that are registered with it open.
+pub(super) const PATIENCE: Duration = Duration::from_secs(1);
+pub(super) const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// Locks the target against other runs of assay (and other programs that lock what they use: mkfs,
 /// udev), because two runs that measure one device measure each other.
@@ -26,14 +26,17 @@ pub(super) fn lock(path: &Path, file: &File) -> Result<()> {
         tried = file.try_lock();
     }
     match tried {
-        Err(fs::TryLockError::WouldBlock) => Err(Error::environment(
-            "target-locked",
-            format!("{} is being measured already", path.display()),
-            "wait for the other run, which holds a lock on it, or name each target only once",
-        )),
+        Err(fs::TryLockError::WouldBlock) => Err(locked(path)),
         // On a file system without locks the target is measured without one.
         Err(fs::TryLockError::Error(_)) | Ok(()) => Ok(()),
     }
+}
+
+/// Returns the error for a target that another run of assay measures.
+pub(super) fn locked(path: &Path) -> Error {
+    let message = format!("{} is being measured already", path.display());
+    let hint = "wait for the other run, which holds a lock on it, or name each target only once";
+    Error::environment("target-locked", message, hint)
 }
 
 /// Watches the open target; `refusal` returns why it must not be written to any more, if so.

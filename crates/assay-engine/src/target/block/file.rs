@@ -1,6 +1,6 @@
 //! Regular files: only those that assay made are written to, and only while they hold nothing else.
 
-use super::descriptor::{cannot_open, lock, no_thread, set_direct, watched};
+use super::descriptor::{LOOK_AGAIN, PATIENCE, cannot_open, lock, no_thread, set_direct, watched};
 use super::direct::check_direct;
 use super::opened::{Opened, describe, refuse_holes};
 use crate::error::{Error, Result};
@@ -19,6 +19,7 @@ use rustix::fs::OFlags;
 use std::ffi::OsString;
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 /// Opens the file `node`, found at `path`, for what `intent` allows.
 pub(super) fn open_file(path: &Path, node: &Node, size: u64, intent: &Intent) -> Result<Opened> {
@@ -151,7 +152,14 @@ pub(super) fn take_lease(path: &Path, file: &File) -> Result<Option<Lease>> {
                     not exist";
         Err(Error::environment("file-in-use", what, hint))
     };
-    match lease::take(file) {
+    // A tool that is just being started has all open files for a moment.
+    let begun = Instant::now();
+    let mut answer = lease::take(file);
+    while matches!(answer, lease::Answer::Busy) && begun.elapsed() < PATIENCE {
+        std::thread::sleep(LOOK_AGAIN);
+        answer = lease::take(file);
+    }
+    match answer {
         lease::Answer::Held(lease) => Ok(Some(lease)),
         lease::Answer::Busy => refuse(format!("another process has {name} open")),
         lease::Answer::Denied => {

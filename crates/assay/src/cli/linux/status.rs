@@ -3,7 +3,7 @@
 
 use crate::cli::options::Common;
 use crate::output::plan::Plan;
-use crate::output::{DONE, Failure, Outcome, data, json};
+use crate::output::{DONE, Failure, Outcome, data, json, shown};
 use assay_linux::{kernel, kernel_build};
 use assay_spec::linux::FILESYSTEMS;
 
@@ -24,7 +24,7 @@ pub fn main(options: &LinuxStatusOptions) -> Outcome {
     let tools = FILESYSTEMS.iter().map(|fs| tool_of(fs)).chain(tools);
     let gone: Vec<String> = tools.filter(|tool| kernel::tool_path(tool).is_none()).collect();
     if options.common.json {
-        let path = kernel.path.display().to_string();
+        let path = shown(&kernel.path);
         json(&serde_json::json!({
             "kernel": kernel.identity,
             "is_current": kernel_build::is_current(&kernel.identity),

@@ -4,7 +4,7 @@ use crate::cli::options::Common;
 use crate::cli::run::Place;
 use crate::cli::signals::watch_for_interrupt;
 use crate::output::plan::Plan;
-use crate::output::{DONE, Failure, Outcome, data, json, talk};
+use crate::output::{DONE, Failure, Outcome, data, json, shown, talk};
 use assay_analysis::text::Table;
 use assay_engine::machine::utc_now;
 use assay_engine::trace::{Import, import};
@@ -49,7 +49,7 @@ pub fn main(options: &TraceImportOptions) -> Outcome {
     let asked = Import { names: &options.files, device, command };
     let (record, directory) = place.create(|path| Ok((import(&asked, path)?, path.to_owned())))?;
     if options.common.json {
-        json(&serde_json::json!({ "directory": directory, "trace": record }));
+        json(&serde_json::json!({ "directory": shown(&directory), "trace": record }));
     } else {
         data(&table(&record));
     }

@@ -3,7 +3,7 @@
 
 use crate::cli::options::Common;
 use crate::output::plan::Plan;
-use crate::output::{DONE, ENVIRONMENT, Failure, Outcome, data, json, talk};
+use crate::output::{DONE, ENVIRONMENT, Failure, Outcome, data, json, shown, talk};
 use assay_analysis::report::trace::{About, page};
 use assay_analysis::text::trace_tables;
 use assay_analysis::trace::summary;
@@ -89,7 +89,7 @@ pub fn main(options: &TraceShowOptions) -> Outcome {
     }
     if options.common.json {
         let record = record.as_ref();
-        json(&serde_json::json!({ "log": path, "trace": record, "summary": summary }));
+        json(&serde_json::json!({ "log": shown(&path), "trace": record, "summary": summary }));
     } else {
         data(&trace_tables(&summary));
     }
