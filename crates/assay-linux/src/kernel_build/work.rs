@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::kernel::tool_path;
 use std::fs::{self, File};
 use std::io::Read;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -46,7 +47,8 @@ impl Work<'_> {
             return Ok(text);
         }
         let last = text.lines().last().unwrap_or_default();
-        let message = format!("`{name}` failed: {last}");
+        let why = status.signal().map_or_else(|| last.to_owned(), |n| format!("signal {n}"));
+        let message = format!("`{name}` failed: {why}");
         Err(Error::new(
             "linux-build",
             message,

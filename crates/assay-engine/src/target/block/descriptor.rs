@@ -115,6 +115,16 @@ pub(super) fn cannot_open(path: &Path, cause: io::Error) -> Error {
             format!("{name} is read-only"),
             "check the write-protect switch, or remount the file system read-write",
         ),
+        Some(libc::ENOKEY) => Error::environment(
+            "no-permission",
+            format!("{name} is encrypted, and its key is not there"),
+            "unlock its directory first (`fscrypt unlock`)",
+        ),
+        Some(libc::EOVERFLOW) => Error::environment(
+            "no-permission",
+            format!("this mount has no number for the user of {name}"),
+            "name it by another mount of its file system, without mapped ids",
+        ),
         Some(libc::ENOMEDIUM) => {
             let message = format!("{name} has no medium");
             Error::environment("target-empty", message, "insert a medium")
