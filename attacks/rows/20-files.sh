@@ -71,6 +71,9 @@ in_snapshot() { need_root; need mkfs.btrfs btrfs; image b 512; mkfs.btrfs -q b >
 row D6.14 "a file in a snapshot, mounted where the file of assay's was" in_snapshot
 appended() { "$assay" run read.toml --quiet --out one --only ./f --size 4MiB; printf mine >>f; victim f; writes ./f; says "now holds"; }
 row D6.15 "a few bytes behind the last block of a file of assay's" appended
+far_below() { local name here=$PWD; name=$(printf 'x%.0s' $(seq 240)); for _ in $(seq 18); do mkdir "$name"; cd "$name"; done
+  cp "$here"/*.toml .; "$assay" run read.toml --quiet --out one --only ./f --size 1MiB; ends 0 "$assay" run write.toml --quiet --out two --only ./f --write ./f; }
+row D6.16 "assay's own file, below a path of more than 4096 bytes" far_below
 
 # D1: where there are no attributes, a sidecar is made, and never over another file.
 plain_fs() { need_root; need ntfs-3g mkfs.ntfs; image i 64; mkfs.ntfs -q -F i >/dev/null 2>&1; attach i; mkdir m

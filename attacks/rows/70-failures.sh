@@ -299,6 +299,11 @@ row E4.7 "a guest for a user whose programs may have less data" small_for_guest 
 small_data() { code=0; (ulimit -d 30000; exec "$assay" run read.toml --quiet --out out --only "sim:$here/drive.toml") >.out 2>.err || code=$?
   [ $code = 3 ] && says too-much-memory && [ ! -e out ] || fail "exit status $code: $(cat .err; ls)"; }
 row E4.8 "a run for a user whose programs may have little data" small_data
+small_space() { "$assay" run read.toml --quiet --out one --only ./f --size 16MiB; sed -i 's/^format = 1/&\nlog = true/' write.toml
+  code=0; (ulimit -v "$1"; exec "$assay" run write.toml --quiet --out out --only ./f --write ./f) >.out 2>.err || code=$?
+  case $code in 0) ;; 3) says too-much-memory && [ ! -e out ] ;; *) fail "exit status $code: $(head -c 500 .err)" ;; esac; }
+row E4.9 "a run for a user whose programs may have 200 MB of addresses" small_space 200000
+row E4.10 "a run for a user whose programs may have 300 MB of addresses" small_space 300000
 late_event() { need python3; python3 - >t <<'P'
 import struct, sys
 def rec(n, t, a): return struct.pack('<IIQQIIIIIHH', 0x65617407, n, t, 0, 512, a | 1 << 16, 1, 8 << 20, 0, 0, 0)

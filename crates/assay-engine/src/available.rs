@@ -14,9 +14,33 @@ pub(crate) fn available_memory() -> Bytes {
     let stated = |path: PathBuf| fs::read_to_string(path).ok()?.trim().parse().ok();
     let limits = group_files(&own_groups(), "memory", "memory.max", "memory.limit_in_bytes");
     let group = limits.into_iter().filter_map(stated).min().unwrap_or(u64::MAX);
-    let limits = ["Max address space", "Max data size"].map(limit);
+    let left = |name, used| Some(limit(name)?.saturating_sub(taken(used)));
+    let limits = [left(ADDRESS_SPACE, "VmSize:"), left("Max data size", "VmData:")];
     let limit = limits.into_iter().flatten().min().unwrap_or(u64::MAX);
     Bytes(machine.min(group).min(limit))
+}
+
+const ADDRESS_SPACE: &str = "Max address space";
+
+/// Makes all threads share one heap if the address space of this process is limited. Otherwise the
+/// C library reserves 64 MiB of it for each thread.
+///
+/// Call it before a second thread is started.
+pub fn fit_address_space() {
+    if cfg!(target_env = "gnu") && limit(ADDRESS_SPACE).is_some() {
+        // SAFETY: it changes a number of the C library's, which no other thread reads now. If it
+        // fails, nothing changes.
+        unsafe { libc::mallopt(libc::M_ARENA_MAX, 1) };
+    }
+}
+
+/// Returns the bytes that this process has taken of a kind that `/proc/self/status` names, or 0 if
+/// it does not say.
+fn taken(name: &str) -> u64 {
+    let table = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = table.lines().find_map(|line| line.strip_prefix(name));
+    let kibibytes = line.and_then(|rest| rest.trim().strip_suffix("kB")?.trim().parse().ok());
+    kibibytes.map_or(0, |n: u64| n << 10)
 }
 
 /// Returns a limit of this process by its name in `/proc/self/limits`, if it has such a limit.
@@ -78,6 +102,8 @@ mod tests {
     fn a_limit_is_read_by_its_name() {
         assert!(limit("Max open files").is_some_and(|most| most >= 3));
         assert_eq!(limit("Max sleep"), None);
+        assert!(taken("VmSize:") > taken("VmRSS:") && taken("VmRSS:") > 0);
+        assert_eq!(taken("VmSleep:"), 0);
     }
 
     #[test]

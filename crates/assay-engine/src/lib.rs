@@ -1,7 +1,7 @@
 //! Runs experiments: generates requests, sends them to a target, and records their latencies.
 
 mod aligned;
-mod available;
+pub mod available;
 mod budget;
 mod cell;
 pub mod clock;

@@ -98,15 +98,20 @@ pub(crate) fn remove_beside(file: &File, directory: impl AsFd, name: &OsStr) {
 
 /// Returns the mark of `file`, which is `name` in `directory`, or `None` if it has no valid one.
 pub(crate) fn find(file: &File, directory: impl AsFd, name: &OsStr) -> Option<FileMark> {
-    let mut value = [0_u8; LONGEST];
-    let length = fgetxattr(file, NAME, &mut value[..]).unwrap_or(0);
-    let id = Node::of_file(file).ok()?.id;
-    // An attribute goes with its inode, a sidecar stays.
-    let attribute = parse(&value[..length], id).map(|made| FileMark { made, is_by_number: false });
-    attribute.or_else(|| {
+    in_attribute(file).or_else(|| {
         let (made, _) = beside(file, directory, name)?;
+        let id = Node::of_file(file).ok()?.id;
         Some(FileMark { made, is_by_number: id.born.is_none() })
     })
+}
+
+/// Returns the mark in the attribute of `file`, or `None` if it has no valid one. An attribute goes
+/// with its inode, a sidecar stays.
+pub(crate) fn in_attribute(file: &File) -> Option<FileMark> {
+    let mut value = [0_u8; LONGEST];
+    let length = fgetxattr(file, NAME, &mut value[..]).ok()?;
+    let made = parse(&value[..length], Node::of_file(file).ok()?.id)?;
+    Some(FileMark { made, is_by_number: false })
 }
 
 /// Returns what `file` is by its sidecar, and the sidecar.

@@ -114,6 +114,8 @@ impl Line<'_> {
         let placed = self.peek().is_some_and(|c| c.is_ascii_digit());
         if placed {
             self.place(event)?;
+        } else if self.peek().is_some_and(|c| !b"[(".contains(&c)) {
+            return Err((self.at, "the first block belongs here".to_owned()));
         }
         if event.action == Action::Complete {
             event.error = self.outcome();
@@ -309,6 +311,7 @@ mod tests {
             ("8,0 0 1 1.5.5 9 Q R 8 + 8", 11, "the time is not a number"),
             ("8,0 0 1 1.5 9", 13, "an action such as `Q`, `D` or `C` belongs here"),
             ("8,0 0 1 1.5 9 Q [git]", 16, "letters such as `R` or `WS` belong here"),
+            ("8,0 0 1 1.5 9 Q W xx + 8 [x]", 18, "the first block belongs here"),
             ("8,0 0 1 1.5 9 Q R 8 + [x]", 22, "the number of blocks is not a number"),
             ("8,0 0 1 1.5 9 Q R 8 +", 21, "the number of blocks is missing"),
             ("8,0 0 99999999999 1 9 Q R 8", 6, "the sequence number is larger than 4294967295"),

@@ -40,6 +40,12 @@ pub(super) fn tags(
         kinds.split(' ').any(|kind| kind == "commit").then(|| name.to_owned())
     });
     let all: Vec<String> = commits.collect();
+    if all.iter().any(|name| name == "refs/tags/HEAD") {
+        let message = format!("{} has a tag called HEAD", path.display());
+        let hint = "clone the repository and remove that tag there (`git tag -d HEAD`): git cannot \
+                    tell it from the commit that is checked out";
+        return Err(Error::usage("files-git", message, hint));
+    }
     let last = &all[all.len().saturating_sub(most as usize)..];
     if last.len() < 2 {
         let message = format!("{} has {} tags", path.display(), last.len());
@@ -151,5 +157,11 @@ mod tests {
         forget();
         let found = tags(&above, &to, &from, 9).expect("three");
         assert_eq!(found.iter().map(|(_, bytes)| *bytes).collect::<Vec<_>>(), [0, 100, 1000]);
+        fs::remove_dir_all(&to).expect("there");
+        fs::create_dir_all(&to).expect("made");
+        forget();
+        git(command(&from), &["update-ref", "refs/tags/HEAD", "v1.1"]).expect("another tag");
+        let refused = tags(&above, &to, &from, 9).expect_err("HEAD means two commits");
+        assert!(refused.message.ends_with("has a tag called HEAD"), "{refused}");
     }
 }

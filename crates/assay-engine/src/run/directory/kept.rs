@@ -17,7 +17,8 @@ impl RunDirectory {
         self.below.flush(|cause| results_lost(&self.path, cause)).map_err(|error| {
             let path = self.path.display();
             let message = format!("{}: not all of {path} is flushed to the disk", error.message);
-            let hint = format!("flush it with `sync --file-system {path}`");
+            let hint =
+                format!("flush it with `assay report {path}`, which says if something is lost");
             if error.id == "interrupted" { Error { message, hint, ..error } } else { error }
         })?;
         self.check_path()

@@ -12,20 +12,29 @@ use std::time::{Duration, Instant};
 
 /// The longest wait for the end of somebody else's claim or open file, and the time between two
 /// attempts. The kernel frees an io_uring a moment after its process has ended, and until then
-/// keeps the files that are registered with it open.
-pub(super) const PATIENCE: Duration = Duration::from_secs(1);
-pub(super) const LOOK_AGAIN: Duration = Duration::from_millis(20);
+/// keeps the files that are registered with it open. A tool that is just being started has all open
+/// files for a moment.
+const PATIENCE: Duration = Duration::from_secs(1);
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+/// Calls `attempt` until its result is not `busy`, but no longer than [`PATIENCE`]. Returns the
+/// last result.
+pub(super) fn unless_busy<T>(attempt: impl Fn() -> T, busy: impl Fn(&T) -> bool) -> T {
+    let begun = Instant::now();
+    loop {
+        let result = attempt();
+        if !busy(&result) || begun.elapsed() >= PATIENCE {
+            return result;
+        }
+        std::thread::sleep(LOOK_AGAIN);
+    }
+}
 
 /// Locks the target against other runs of assay (and other programs that lock what they use: mkfs,
 /// udev), because two runs that measure one device measure each other.
 pub(super) fn lock(path: &Path, file: &File) -> Result<()> {
-    let begun = Instant::now();
-    let mut tried = file.try_lock();
-    while matches!(tried, Err(fs::TryLockError::WouldBlock)) && begun.elapsed() < PATIENCE {
-        std::thread::sleep(LOOK_AGAIN);
-        tried = file.try_lock();
-    }
-    match tried {
+    let is_locked = |tried: &_| matches!(tried, Err(fs::TryLockError::WouldBlock));
+    match unless_busy(|| file.try_lock(), is_locked) {
         Err(fs::TryLockError::WouldBlock) => Err(locked(path)),
         // On a file system without locks the target is measured without one.
         Err(fs::TryLockError::Error(_)) | Ok(()) => Ok(()),
@@ -60,15 +69,10 @@ pub(super) fn no_thread(path: &Path, cause: io::Error) -> Error {
 
 /// Opens a device exclusively, waiting a while for somebody else's claim to end.
 pub(super) fn claim(node: &Node) -> io::Result<File> {
-    let begun = Instant::now();
-    loop {
-        match node.open(OFlags::RDWR | OFlags::EXCL | OFlags::DIRECT) {
-            Err(e) if e.raw_os_error() == Some(libc::EBUSY) && begun.elapsed() < PATIENCE => {
-                std::thread::sleep(LOOK_AGAIN);
-            }
-            opened => return opened,
-        }
-    }
+    let is_claimed = |opened: &io::Result<_>| {
+        opened.as_ref().is_err_and(|e| e.raw_os_error() == Some(libc::EBUSY))
+    };
+    unless_busy(|| node.open(OFlags::RDWR | OFlags::EXCL | OFlags::DIRECT), is_claimed)
 }
 
 /// Switches `file` to direct I/O, past the page cache.

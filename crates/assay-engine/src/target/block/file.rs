@@ -1,6 +1,6 @@
 //! Regular files: only those that assay made are written to, and only while they hold nothing else.
 
-use super::descriptor::{LOOK_AGAIN, PATIENCE, cannot_open, lock, no_thread, set_direct, watched};
+use super::descriptor::{cannot_open, lock, no_thread, set_direct, unless_busy, watched};
 use super::direct::check_direct;
 use super::opened::{Opened, describe, refuse_holes};
 use crate::error::{Error, Result};
@@ -19,7 +19,6 @@ use rustix::fs::OFlags;
 use std::ffi::OsString;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 /// Opens the file `node`, found at `path`, for what `intent` allows.
 pub(super) fn open_file(path: &Path, node: &Node, size: u64, intent: &Intent) -> Result<Opened> {
@@ -77,9 +76,12 @@ fn file_use(name: &str, id: InodeId, kind: NodeKind) -> Option<Error> {
 
 /// Returns the mark of the file, if it has one.
 pub(super) fn mark_of(node: &Node, file: &File) -> Option<FileMark> {
-    // A sidecar names the inode of its file, so it does not vouch for another of that name.
-    let (directory, name) = place_of(node)?;
-    mark::find(file, File::open(directory).ok()?, &name)
+    mark::in_attribute(file).or_else(|| {
+        // Fails if the path is longer than a system call takes. A sidecar names the inode of its
+        // file, so it does not vouch for another of that name.
+        let (directory, name) = place_of(node)?;
+        mark::find(file, File::open(directory).ok()?, &name)
+    })
 }
 
 /// Returns the directory and the name that a file has now.
@@ -152,14 +154,7 @@ pub(super) fn take_lease(path: &Path, file: &File) -> Result<Option<Lease>> {
                     not exist";
         Err(Error::environment("file-in-use", what, hint))
     };
-    // A tool that is just being started has all open files for a moment.
-    let begun = Instant::now();
-    let mut answer = lease::take(file);
-    while matches!(answer, lease::Answer::Busy) && begun.elapsed() < PATIENCE {
-        std::thread::sleep(LOOK_AGAIN);
-        answer = lease::take(file);
-    }
-    match answer {
+    match unless_busy(|| lease::take(file), |answer| matches!(answer, lease::Answer::Busy)) {
         lease::Answer::Held(lease) => Ok(Some(lease)),
         lease::Answer::Busy => refuse(format!("another process has {name} open")),
         lease::Answer::Denied => {
