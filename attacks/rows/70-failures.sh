@@ -348,3 +348,8 @@ row E7.16 "a trace of 70,000 devices" many_devices
 stalled_input() { mkfifo in; sleep 60 >in & undo "kill $!"; "$assay" trace import - --out out <in >json 2>err & run=$!; undo "kill -9 $run"
   sleep 1; kill -INT $run; run_over 5 || fail "it goes on"; run_ends 130; [ ! -e out ] || fail "out is left"; }
 row E13.20 "Ctrl-C while the trace on the standard input has not come" stalled_input
+small_stack() { ends 0 env RUST_MIN_STACK=1 "$assay" run read.toml --quiet --out out --only sim:ssd-m; }
+row E13.21 "an environment that gives threads no stack" small_stack
+unread_shell() { "$assay" linux status >/dev/null 2>&1 || skip "no kernel for guests"
+  ends 3 sh -c 'exec "$@" </' sh "$assay" linux run --drive "sim:$here/drive.toml" --shell --quiet --out out; says "cannot be read"; }
+row E13.22 "a shell in a guest whose input cannot be read" unread_shell

@@ -23,10 +23,13 @@ pub(crate) fn available_memory() -> Bytes {
 const ADDRESS_SPACE: &str = "Max address space";
 
 /// Makes all threads share one heap if the address space of this process is limited. Otherwise the
-/// C library reserves 64 MiB of it for each thread.
+/// C library reserves 64 MiB of it for each thread. Ignores the user's size of stacks, which may be
+/// too small.
 ///
 /// Call it before a second thread is started.
-pub fn fit_address_space() {
+pub fn prepare_for_threads() {
+    // SAFETY: no other thread reads the environment now.
+    unsafe { std::env::remove_var("RUST_MIN_STACK") };
     if cfg!(target_env = "gnu") && limit(ADDRESS_SPACE).is_some() {
         // SAFETY: it changes a number of the C library's, which no other thread reads now. If it
         // fails, nothing changes.

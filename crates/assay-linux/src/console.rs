@@ -18,7 +18,7 @@ use crate::vhost::ring::Piece;
 use crate::vhost::session::Ticket;
 use assay_spec::{Bytes, Nanos};
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 
 /// The offset where the guest reads typed text: a sector with the length in two little-endian
@@ -92,13 +92,26 @@ impl Console {
         self.reader.is_some() && (self.is_terminal || self.is_prompting)
     }
 
-    /// Reads from the input, which should be ready: this blocks otherwise.
-    pub(crate) fn take_up(&mut self) {
+    /// Reads from the input, which should be ready: this blocks otherwise. A terminal that fails is
+    /// gone, which ends the input.
+    ///
+    /// # Errors
+    /// If a file or pipe cannot be read.
+    pub(crate) fn take_up(&mut self) -> Result<()> {
         let mut bytes = [0; LOAD];
         match self.input.read(&mut bytes) {
-            Ok(0) | Err(_) => self.has_ended = true,
+            Ok(0) => self.has_ended = true,
             Ok(count) => self.typed.extend_from_slice(&bytes[..count]),
+            Err(_) if self.is_terminal => self.has_ended = true,
+            Err(e) if [ErrorKind::Interrupted, ErrorKind::WouldBlock].contains(&e.kind()) => {}
+            Err(e) => {
+                let hint =
+                    "give a file or a pipe that can be read: `assay linux run … --shell < FILE`";
+                let error = Error::new("linux-system", "the shell's input cannot be read", hint);
+                return Err(error.caused_by(e));
+            }
         }
+        Ok(())
     }
 
     /// Handles a request of the guest at `now`. `disk` is the console's number among the drives.

@@ -220,7 +220,7 @@ impl<'w> Machine<'w> {
             if !socket_io::is_ready([process.as_fd(), control.as_fd()], source, &limits)? {
                 break;
             }
-            console.take_up();
+            console.take_up()?;
         }
         Ok(())
     }

@@ -152,7 +152,7 @@ hint: give text with \
         ),
         (
             &["t", "also"],
-            "error[trace-twice]: also is named twice
+            "error[trace-twice]: t and also are the same file
 hint: name it once: otherwise its events would \
              count twice",
         ),

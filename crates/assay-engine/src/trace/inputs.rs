@@ -52,15 +52,19 @@ pub fn open(names: &[String]) -> Result<Vec<Input>> {
         }
     }
     for (id, input) in &inputs {
-        if id.is_some() && seen.contains(id) {
-            let text = format!("{} is named twice", input.name());
+        let before = seen.iter().find(|(seen, _)| id.is_some() && *seen == id);
+        if let Some((_, before)) = before {
+            let text = match input.name() {
+                name if name == *before => format!("{name} is named twice"),
+                name => format!("{before} and {name} are the same file"),
+            };
             return Err(Error::usage(
                 "trace-twice",
                 text,
                 "name it once: otherwise its events would count twice",
             ));
         }
-        seen.push(*id);
+        seen.push((id, input.name()));
     }
     Ok(inputs.into_iter().map(|(_, input)| input).collect())
 }

@@ -77,7 +77,7 @@ pub fn run() -> Outcome {
         let hint = "mount it: `mount -t proc proc /proc`";
         return Err(Error::environment("no-proc", "/proc is not mounted", hint).into());
     }
-    assay_engine::available::fit_address_space();
+    assay_engine::available::prepare_for_threads();
     match cli.verb {
         Verb::Run(options) => run::main(options),
         Verb::Devices(options) => devices::main(options),

@@ -202,7 +202,7 @@ fn parse_budget(text: &str) -> Result<assay_spec::Nanos, Failure> {
     let time = text.parse().ok().filter(|t| *t >= assay_spec::Nanos::from_secs(1));
     time.ok_or_else(|| {
         Failure::usage(
-            format!("`--budget {text}` is not a time of at least one second"),
+            format!("`--budget {text}` is not a time between one second and 584 years"),
             "write a number and its unit, e.g. `90s` or `10m`",
         )
     })

@@ -140,7 +140,7 @@ pub fn pointing_to_resume(directory: &RunDirectory, mut error: Error) -> Error {
         directory.path().display()
     );
     if let Err(e) = directory.check_results() {
-        kept = format!("finished cells are kept, but {e}: {}", e.hint);
+        kept = format!("{e}: {}", e.hint);
     }
     if error.kind == ErrorKind::Interrupted {
         error.hint = kept;
