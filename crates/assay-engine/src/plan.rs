@@ -39,7 +39,7 @@ pub fn open_target(
         return Err(Error::usage("unknown-target", message, hint).into());
     }
     if is_linux(written) && !Path::new(written).exists() {
-        return linux::open(written, None, |settings| Ok(Ok(linux::kernel(settings)?)));
+        return linux::open(written, None, || Ok(Ok(linux::kernel()?)));
     }
     if is_array(written) && !Path::new(written).exists() {
         return array::open(written, None);
@@ -71,8 +71,8 @@ pub fn open_target_or_skip(
     if !is_linux(written) || written.trim() != written || Path::new(written).exists() {
         return open_target(written, intent, plan);
     }
-    linux::open(written, None, |settings| {
-        Ok(linux::kernel(settings).map_err(|e| format!("{}: {}", e.message, e.hint)))
+    linux::open(written, None, || {
+        Ok(linux::kernel().map_err(|e| format!("{}: {}", e.message, e.hint)))
     })
 }
 

@@ -13,22 +13,20 @@ mod tools;
 
 use crate::boot::{JOB, RESULT, SHARED_BY_HOST};
 use crate::error::{Error, Result};
-use rustix::mount::{MountFlags, mount};
+use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
-use tools::{exit_status, make, no_program};
+use tools::{exit_status, make, no_program, work_takes_time};
 
 pub use job::{FilesystemSetup, GuestOutcome, Job, MdSetup, StorageSetup, Task, Terminal};
 pub use signal::Signal;
 pub use storage::Place;
-pub use tools::{MOUNT, drop_caches, run};
+pub use tools::{CLOCK, MOUNT, drop_caches, run};
 
 /// The mount point of the directory that the guest shares with the host.
 pub const SHARED: &str = "/run/shared";
-/// The device whose page has the kernel's time and the time that its processor has worked.
-pub const CLOCK: &str = "/dev/virtual-time";
 
 /// Does the job and writes its result to the shared directory. First calls `settle`, which prepares
 /// the program's memory. `work` does a task of the caller's ([`Task::Own`]).
@@ -37,7 +35,6 @@ pub fn main(
     work: impl FnOnce(&str, &Place) -> Result<String>,
 ) {
     let settled = settle().map_err(|e| Error::system("the program's memory", e));
-    let settled = settled.and_then(|()| let_work_take_time());
     let left = match settled.and_then(|()| mounts()).and_then(|()| job(work)) {
         Ok(done) => GuestOutcome::Done(done),
         Err(e) => GuestOutcome::Failed(e.to_string(), e.hint),
@@ -47,12 +44,6 @@ pub fn main(
         // The host then reports a missing result, with the last lines of the console.
         eprintln!("{text}");
     }
-}
-
-/// Lets the kernel's work take time from here on, if `processor=` is given. Before, the kernel has
-/// mapped and linked this program: how much work that is depends on the build.
-fn let_work_take_time() -> Result<()> {
-    fs::File::open(CLOCK).map(drop).map_err(|e| Error::system("the clock's device", e))
 }
 
 /// Mounts the guest's own file systems and the shared directory.
@@ -82,11 +73,18 @@ fn job(work: impl FnOnce(&str, &Place) -> Result<String>) -> Result<String> {
         tmp::show()?;
     }
     let place = storage::prepare(&job.storage)?;
+    if !matches!(job.task, Task::Own(_)) {
+        // The user's programs may need libraries that only the cache knows; `init.c` has hidden it.
+        // Without a cache on this machine there is nothing to unmount.
+        let _ = unmount("/etc/ld.so.cache", UnmountFlags::DETACH);
+    }
+    work_takes_time(true)?;
     let done = match &job.task {
         Task::Command(words) => command(words)?,
         Task::Shell(terminal) => shell::run(terminal, job.storage.rotational.len())?,
         Task::Own(task) => work(task, &place)?,
     };
+    work_takes_time(false)?;
     match &place.filesystem {
         Some(filesystem) if filesystem.kind == "zfs" => storage::leave_pool()?,
         // The job may have unmounted it already.

@@ -13,6 +13,7 @@
 #include <linux/elf.h>
 #include <linux/fcntl.h>
 #include <linux/mman.h>
+#include <linux/mount.h>
 #include <linux/reboot.h>
 #include <linux/signal.h>
 
@@ -121,8 +122,14 @@ static long enter(unsigned long *stack)
 /* Returns where the program starts, in a process of its own; process 1 does not return. */
 long init(unsigned long *stack)
 {
-	long child = call(__NR_fork, 0, 0, 0, 0, 0, 0);
+	long child;
 
+	/*
+	 * The cache of the dynamic linker lists all libraries of the machine. Without it the linker looks
+	 * into the directories, so a library that no tool uses makes no difference.
+	 */
+	call(__NR_mount, (long) "/dev/null", (long) "/etc/ld.so.cache", 0, MS_BIND, 0, 0);
+	child = call(__NR_fork, 0, 0, 0, 0, 0, 0);
 	if (child == 0)
 		return enter(stack);
 	/* Whoever loses its parent becomes a child of process 1, which alone can bury it. */

@@ -13,35 +13,33 @@ use assay_spec::device::ProcessorSpec;
 use assay_spec::linux::{BlockDevice, LinuxSpec, Settings};
 use assay_spec::record::TargetRecord;
 
-/// Finds the kernel in the cache. Only one of the current recipe counts its work, which takes time
-/// on a processor.
+/// Finds the kernel in the cache. The program in a guest needs one of the current recipe.
 ///
 /// # Errors
-/// If there is none that can run with these settings.
-pub(super) fn kernel(settings: &Settings) -> Result<Kernel, Error> {
+/// If there is none.
+pub(super) fn kernel() -> Result<Kernel, Error> {
     let kernel = kernel::find()?;
-    if settings.processor.is_none() || kernel_build::is_current(&kernel.identity) {
+    if kernel_build::is_current(&kernel.identity) {
         return Ok(kernel);
     }
-    let message = format!("the kernel ({}) cannot say what its work costs", kernel.identity);
+    let message = format!("the kernel ({}) is not of the current recipe", kernel.identity);
     let hint = "build the current one: `assay linux build`";
     Err(Error::environment("linux-not-built", message, hint))
 }
 
 /// Opens the Linux target written as `linux(…)`. For a resumed run, `saved` contains the texts that
-/// it keeps. `kernel` returns the kernel for the target's settings, or the reason why its cells
-/// have none.
+/// it keeps. `kernel` returns the kernel, or the reason why its cells have none.
 pub(super) fn open(
     written: &str,
     saved: Option<&str>,
-    kernel: impl FnOnce(&Settings) -> Result<Result<Kernel, String>, Error>,
+    kernel: impl FnOnce() -> Result<Result<Kernel, String>, Error>,
 ) -> Result<PlannedTarget, PlanError> {
     let spec = parse_linux(written).map_err(PlanError::Spec)?;
     let mut files = Files::new(saved);
     let drives = files.setup(&side_by_side(spec.drives()))?;
     check_elevator(&spec.settings, &drives)?;
     let processor = processor(&mut files, &spec.settings)?;
-    let kernel = kernel(&spec.settings)?;
+    let kernel = kernel()?;
     let capacity = match &spec.device {
         BlockDevice::Drive(_) => drives.capacity(),
         BlockDevice::Array(array) => {
@@ -81,7 +79,7 @@ pub(super) fn name_in_cells(spec: &LinuxSpec) -> String {
 /// # Errors
 /// If there is no such drive or no kernel.
 pub fn open_drives(written: &[String], settings: Settings) -> Result<LinuxSetup, PlanError> {
-    let kernel = Ok(kernel(&settings)?);
+    let kernel = Ok(kernel()?);
     let mut members = Vec::new();
     for text in written {
         let bare = !text.contains([':', '(']);

@@ -27,8 +27,8 @@ pub fn reopen_target(
     let mut target = match &saved.spec {
         Some(text) if saved.kind == "linux" => {
             let had_kernel = saved.identity.iter().any(|(key, _)| key == "kernel");
-            let opened = linux::open(&saved.written, Some(text), |settings| match had_kernel {
-                true => Ok(Ok(linux::kernel(settings)?)),
+            let opened = linux::open(&saved.written, Some(text), || match had_kernel {
+                true => Ok(Ok(linux::kernel()?)),
                 false => Ok(Err("start a new run: this one began without a kernel".to_owned())),
             })?;
             same_device(saved, &opened.record)?;

@@ -4,6 +4,9 @@ use crate::error::{Error, Result};
 use std::fs;
 use std::process::{Command, Stdio};
 
+/// The device whose page has the kernel's time and the time that its processor has worked. The
+/// kernel's work takes time after a program has written `1` to it, until one writes `0`.
+pub const CLOCK: &str = "/dev/virtual-time";
 /// The mount point of the file system under test.
 pub const MOUNT: &str = "/run/mnt";
 
@@ -22,11 +25,14 @@ pub fn run(tool: &str, words: &[&str]) -> Result<()> {
     let last: Vec<&str> = said.iter().flat_map(|s| s.lines()).collect();
     let last = last[last.len().saturating_sub(4)..].join("; ");
     let message = format!("`{tool} {}` failed: {last}", words.join(" "));
-    Err(Error::new(
-        "linux-tool",
-        message,
-        "check the options of the file system, `mkfs=` and `mount=`, in the target",
-    ))
+    let hint = match last.contains("error while loading shared libraries") {
+        true => {
+            "install the library in a standard directory: in a guest, the dynamic linker of \
+                 tools looks nowhere else"
+        }
+        false => "check the options of the file system, `mkfs=` and `mount=`, in the target",
+    };
+    Err(Error::new("linux-tool", message, hint))
 }
 
 /// Returns the Debian package of a tool.
@@ -63,6 +69,13 @@ pub(super) fn exit_status(status: std::process::ExitStatus) -> String {
 pub fn drop_caches() -> Result<()> {
     rustix::fs::sync();
     write("/proc/sys/vm/drop_caches", "3\n")
+}
+
+/// Lets the kernel's work take time, if `processor=` is given, or no time. It takes none while the
+/// machine's own tools and this program are loaded, because how much work that is depends on their
+/// builds, on the libraries beside them and on the processor.
+pub(super) fn work_takes_time(takes: bool) -> Result<()> {
+    write(CLOCK, if takes { "1" } else { "0" })
 }
 
 pub(super) fn make(directory: &str) -> Result<()> {

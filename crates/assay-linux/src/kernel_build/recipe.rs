@@ -8,7 +8,7 @@ pub(super) const CHECKSUM: &str =
     "585a4a074597aefa2b1a68ada83a3184ba351c127544dea80618bbcceaa3961f";
 /// The number of the recipe, raised with every change of the constants below: results belong to
 /// one recipe.
-pub(super) const RECIPE: u32 = 7;
+pub(super) const RECIPE: u32 = 8;
 /// Options that differ from the default configuration of this architecture.
 pub(super) const CONFIG: &str = include_str!("../kernel.config");
 
@@ -20,7 +20,8 @@ pub(super) const PATCHES: [&str; 2] = [KERNEL, WORK];
 /// *Correctness.* The buffer for the processor's registers is larger, as AMX needs it. Random
 /// numbers at boot are the same each time. The guest's processes end with their kernel, however
 /// that ends. A read of the clock, which a request does twice, takes 128 ns instead of 256 (less
-/// would make programs that spin on the clock spin longer).
+/// would make programs that spin on the clock spin longer). To yield the processor takes as long:
+/// threads of `jfs` yield until a request of another thread has ended.
 ///
 /// *Cost of a system call.* The kernel fetches and sets the program's floating-point registers at
 /// each one, though they hardly ever change. Now it sets them only if they have changed, and
@@ -33,14 +34,19 @@ pub(super) const PATCHES: [&str; 2] = [KERNEL, WORK];
 /// guest's root cannot open `/dev/mem`, through which it could change the kernel. Only the command
 /// line can make drives from files of the host (`ubd`).
 ///
+/// *Independence of the machine.* The place of an inode of the host in the kernel's table depends
+/// on its name, not on its number. The alignment of objects does not depend on the host's
+/// processor.
+///
 /// *Random numbers.* They decide, for example, where a file system places files. They depend on
-/// how many were drawn at boot, one for each device's name, and on addresses in the kernel's code.
-/// So unused drivers stay (`/dev/mem`, `ubd`), and the host's side calls the same functions as
-/// before.
+/// how many were drawn at boot, one for each device's name, but not on addresses in the kernel's
+/// code, which differ between compilers. So unused drivers stay (`/dev/mem`, `ubd`), and the host's
+/// side calls the same functions as before.
 ///
 /// *Devices.* `/dev/virtual-time` is a page with the time, which assay reads without a system call.
 /// `/dev/mmapper`, the memory with assay's program, can be mapped in parts and causes no page
-/// faults.
+/// faults. Of a network, `kernel.config` has TCP over the guest's own loopback, for databases and
+/// their clients.
 const KERNEL: &str = include_str!("../kernel.patch");
 
 /// Changes that count what the kernel does, so that its work takes time.
@@ -53,10 +59,11 @@ const KERNEL: &str = include_str!("../kernel.patch");
 ///
 /// *What is not.* The clock, signals of the host and copies of registers are not part of the
 /// machine that is modelled; when signals arrive depends on the host's load. Nor is what a build of
-/// a program decides: how long loading it takes (time passes for work from the first opening of
-/// `/dev/virtual-time` on); the pages that its buffers lie in, which a processor finds without its
-/// kernel; faults that wait for nothing, because they depend on which pages the program has
-/// touched; and `F_GETFD`, which debug builds call before they close a file.
+/// a program decides: how long loading it takes (work takes time from the `1` that a program writes
+/// to `/dev/virtual-time` to its `0`, see `guest/tools.rs`); the pages that its buffers lie in,
+/// which a processor finds without its kernel; faults that wait for nothing, because they depend on
+/// which pages the program has touched; and `F_GETFD`, which debug builds call before they close a
+/// file.
 ///
 /// *Accidents of this architecture.* `strncpy_from_user` filled up a page for each path, and the
 /// length of a string is counted byte by byte where other architectures count words.

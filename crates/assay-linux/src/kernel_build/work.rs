@@ -99,7 +99,6 @@ impl Work<'_> {
     /// Identifies the source by its checksum. One that differs from the pinned one is accepted only
     /// from apt, which has checked its signature.
     pub(super) fn identify(&self, tarball: &Path, version: &str) -> Result<String> {
-        // Another compiler makes other basic blocks, which are counted.
         let compiler = self.run(tool("gcc").arg("-dumpfullversion"))?;
         let compiler = format!("gcc {}", compiler.trim());
         let text = self.run(tool("sha256sum").arg(tarball))?;

@@ -45,6 +45,7 @@ for way in $twin/inside $own/inside; do
 done
 mknod $own/device c 1 1 && echo 'a device of the host'
 for device in mem kmem port; do (: </dev/$device) && echo "/dev/$device"; done
+test "$(ls /sys/class/net)" = lo || echo 'a network'
 
 # What it does with its own is done.
 cd $own

@@ -14,6 +14,7 @@ mod command;
 mod host;
 mod kernel_settings;
 mod killed;
+mod machines;
 mod processor;
 mod registers;
 mod suites;

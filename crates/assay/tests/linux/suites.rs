@@ -2,6 +2,7 @@
 
 use super::{guest, is_full, no_guests, two_at_a_time};
 use crate::command::{assay, temporary};
+use std::process::Command;
 use std::sync::Mutex;
 
 const FILESYSTEMS: [&str; 9] =
@@ -134,6 +135,19 @@ file = "read"
 size = "64KiB"
 length = "128MiB"
 expect = ["requests == 2048", "drive_read_bytes > 40000000"]
+
+# Nothing that git writes before the process ends is synced.
+[[workload]]
+name = "git"
+file = "git"
+files = 300
+directories = 20
+length = "13kB"
+tags = 3
+changes = 20
+merge_changes = 40
+merge_every = 2
+expect = ["requests == 2"]
 "#;
 
 #[test]
@@ -179,4 +193,38 @@ fn what_a_worn_drive_refuses_is_not_on_it() {
     // Blocks take 40 erases, give or take 5 %.
     let passes: u32 = said.trim().trim_end_matches(" passes").parse().expect("a number");
     assert!((30..60).contains(&passes), "{said}");
+}
+
+/// A thread of jfs yields the processor until a request of another thread has ended.
+const JFS: &str = r#"
+format = 1
+name = "jfs"
+question = "Does time pass while a thread yields?"
+repeats = 1
+scale = "1/16"
+targets = ["linux(fs=jfs, sim:wd-raptor, processor=core-2-2660, partition=32GiB)"]
+[[workload]]
+name = "git"
+file = "git"
+files = 29000
+directories = 1800
+length = "13kB"
+tags = 6
+changes = 70
+merge_changes = 900
+merge_every = 3
+background = true
+"#;
+
+#[test]
+fn time_passes_while_a_thread_of_jfs_yields() {
+    if no_guests() {
+        return;
+    }
+    let directory = temporary();
+    std::fs::write(directory.path().join("jfs.toml"), JFS).unwrap();
+    let mut command = Command::new("timeout");
+    command.arg("300").arg(env!("CARGO_BIN_EXE_assay")).current_dir(&directory);
+    let output = command.args(["run", "jfs.toml", "--out", "run", "--quiet"]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }

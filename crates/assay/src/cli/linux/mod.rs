@@ -31,6 +31,14 @@ enum LinuxVerb {
     },
 }
 
+impl LinuxOptions {
+    /// Returns `true` if this program runs in a guest. There are no limits, and `/proc` is still
+    /// the host's.
+    pub fn is_in_guest(&self) -> bool {
+        matches!(self.verb, LinuxVerb::Init { .. })
+    }
+}
+
 /// Runs the verb.
 pub fn main(options: LinuxOptions) -> Outcome {
     match options.verb {
