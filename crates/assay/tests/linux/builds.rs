@@ -1,7 +1,6 @@
 //! Results in a guest do not depend on how assay was compiled.
 
-use super::no_guests;
-use crate::command::temporary;
+use super::{assert_same_cells, cells_of, no_guests};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -67,18 +66,6 @@ fn another_build_gives_the_same_results() {
     let this = Path::new(env!("CARGO_BIN_EXE_assay"));
     let bytes = |program: &Path| std::fs::read(program).unwrap();
     assert!(bytes(this) != bytes(&other), "{} is the same build", other.display());
-    let measured = |program: &Path| {
-        let directory = temporary();
-        std::fs::write(directory.path().join("builds.toml"), EXPERIMENT).unwrap();
-        let mut command = Command::new(program);
-        command.current_dir(&directory).args(["run", "builds.toml", "--out", "run", "--quiet"]);
-        let ran = command.output().unwrap();
-        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
-        std::fs::read_to_string(directory.path().join("run/cells.json")).unwrap()
-    };
-    let (this, other) = (measured(this), measured(&other));
-    for (line, (a, b)) in this.lines().zip(other.lines()).enumerate() {
-        assert_eq!(a, b, "line {} of cells.json", line + 1);
-    }
-    assert_eq!(this.len(), other.len());
+    let measured = |program: &Path| cells_of(&mut Command::new(program), EXPERIMENT);
+    assert_same_cells(&measured(this), &measured(&other));
 }

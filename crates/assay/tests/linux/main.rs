@@ -51,6 +51,25 @@ fn no_guests() -> bool {
     true
 }
 
+/// Runs `experiment` in a new directory with `command`, which ends with assay's path, and returns
+/// its `cells.json`.
+fn cells_of(command: &mut Command, experiment: &str) -> String {
+    let directory = temporary();
+    std::fs::write(directory.path().join("one.toml"), experiment).unwrap();
+    command.current_dir(&directory).args(["run", "one.toml", "--out", "run", "--quiet"]);
+    let ran = command.output().unwrap();
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    std::fs::read_to_string(directory.path().join("run/cells.json")).unwrap()
+}
+
+/// Compares the texts of two `cells.json` line by line.
+fn assert_same_cells(one: &str, other: &str) {
+    for (line, (a, b)) in one.lines().zip(other.lines()).enumerate() {
+        assert_eq!(a, b, "line {} of cells.json", line + 1);
+    }
+    assert_eq!(one.len(), other.len());
+}
+
 /// Returns `true` if all combinations are tried, as `.ci/full` does. Else each file system has one
 /// elevator, two arrays stand for all, and fio reads and writes in each way on one of two drives.
 fn is_full() -> bool {

@@ -1,6 +1,6 @@
 //! What file systems, elevators and arrays do in a guest, twice.
 
-use super::{guest, is_full, no_guests, two_at_a_time};
+use super::{cells_of, guest, is_full, no_guests, two_at_a_time};
 use crate::command::{assay, temporary};
 use std::process::Command;
 use std::sync::Mutex;
@@ -221,10 +221,6 @@ fn time_passes_while_a_thread_of_jfs_yields() {
     if no_guests() {
         return;
     }
-    let directory = temporary();
-    std::fs::write(directory.path().join("jfs.toml"), JFS).unwrap();
     let mut command = Command::new("timeout");
-    command.arg("300").arg(env!("CARGO_BIN_EXE_assay")).current_dir(&directory);
-    let output = command.args(["run", "jfs.toml", "--out", "run", "--quiet"]).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    cells_of(command.arg("300").arg(env!("CARGO_BIN_EXE_assay")), JFS);
 }
