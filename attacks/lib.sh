@@ -92,7 +92,13 @@ attach() {
   local file=$1
   shift
   device=$(losetup --find --show "$@" "$file") || skip "no loop device"
-  undo "losetup -d $device"
+  undo "detached $device"
+}
+
+# detached DEVICE: detaches it and waits until it is gone: a request that a killed run left behind still holds it.
+detached() {
+  losetup -d "$1"
+  for _ in $(seq 100); do [ -e "/sys/block/${1#/dev/}/loop/backing_file" ] || return 0; sleep 0.05; done
 }
 
 # zeros: an empty device, which is $device, on the image i.
@@ -186,7 +192,8 @@ during() {
   for _ in $(seq 200); do [ -e out/run.json ] && { sleep 0.5; return 0; }; sleep 0.05; done
   fail "the run does not begin: $(cat err)"
 }
-# run_over SECONDS: whether the run ends by itself within that time.
+# run_over SECONDS: whether the run ends by itself within that time. Where it ends in 2 s on a quiet machine, give 30:
+# beside other rows it has little of the processor.
 run_over() {
   for _ in $(seq $(($1 * 10))); do
     kill -0 "$run" 2>/dev/null && [ "$(ps -o stat= -p "$run" | cut -c1)" != Z ] || return 0

@@ -145,7 +145,7 @@ system_disk() { need_root; need findmnt; root=$(findmnt -no SOURCE /); [ -b "$ro
   writes "$root"; writes "$root" --destroy "${root#/dev/}"; }
 row S10 "the disk of the system" system_disk
 loop_on_system() { need_root; need findmnt; root=$(findmnt -no SOURCE /); [ -b "$root" ] || skip "/ is on no device"
-  device=$(losetup --find --show --read-only "$root") || skip "no loop"; undo "losetup -d $device"
+  device=$(losetup --find --show --read-only "$root") || skip "no loop"; undo "detached $device"
   writes "$device" --destroy "${device#/dev/}"; }
 row S11 "a loop device on the disk of the system" loop_on_system
 node_elsewhere() { need_root; mounted_loop; read -r major minor < <(stat -c '%Hr %Lr' "$device")
