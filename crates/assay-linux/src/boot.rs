@@ -8,7 +8,7 @@
 //! *Invariant.* After the run, however it ends, the kernel's processes and the directory are gone.
 //! If this process is killed, the next boot of a guest removes the directory.
 
-use crate::child::Group;
+use crate::child::{Group, TUNABLES, WATCHED};
 use crate::clock::Schedule;
 use crate::console::Console;
 use crate::disks::Disks;
@@ -209,12 +209,13 @@ pub fn boot<'w>(
     drop(processes);
     let last_words = || last_words(&path.join("console"));
     let ended = || {
-        let message = format!("the guest ended before its job was done{}", last_words());
-        Error::new(
-            "linux-ended",
-            message,
-            "check with `assay linux status` whether the kernel can run",
-        )
+        let last = last_words();
+        let message = format!("the guest ended before its job was done{last}");
+        let hint = match last.contains("Out of memory") {
+            true => "give the guest more memory (`--memory`, `memory=`): it was full",
+            false => "check with `assay linux status` whether the kernel can run",
+        };
+        Error::new("linux-ended", message, hint)
     };
     served.map_err(|e| match has_ended {
         true => ended(),
@@ -298,23 +299,12 @@ fn prepare(boot: &Boot<'_>, program: &Program, path: &Path) -> std::io::Result<(
     symlink(memory, path.join("program"))
 }
 
-/// The shell script that starts a watcher and becomes the kernel. Standard input closes when assay
-/// ends, however it ends; the watcher then kills the process group.
-///
-/// The whole group must die: a process that the kernel has just begun to trace stays stopped for
-/// ever if the kernel alone is killed. The watcher is no child of the kernel, which does not expect
-/// one.
-const WATCHED: &str = r#"
-exec 3<&0 </dev/null
-({ read -r _; kill -KILL 0; } <&3 &)
-exec "$@" 3<&-
-"#;
-
 /// Returns the command that runs the kernel. It ends when its standard input closes.
 ///
 /// Sockets and the guest's first program have relative paths, so that the kernel's command line is
 /// always the same: its random numbers depend on it. Addresses are not randomised, because the
-/// place of memory decides which requests can be merged.
+/// place of memory decides which requests can be merged. With the kernel its whole process group is
+/// killed: a process that it has just begun to trace would stay stopped for ever.
 fn command(boot: &Boot<'_>, path: &Path, disks: usize, console: &File) -> Result<Command> {
     let find = |tool: &str, package: &str| {
         tool_path(tool).ok_or_else(|| crate::kernel::missing(tool, package))
@@ -337,6 +327,10 @@ fn command(boot: &Boot<'_>, path: &Path, disks: usize, console: &File) -> Result
     }
     // The kernel passes parameters that it does not know to the environment of the first program.
     command.arg(format!("PATH={PATH}"));
+    // The dynamic linker would first look for libraries of the processor's kind, so the number of
+    // its system calls would depend on the processor: in `x86-64-v2` and the like, and before
+    // version 2.37 in `haswell` and `avx512_1`.
+    command.arg(format!("{TUNABLES}=glibc.cpu.hwcaps=-SSE4_2,-AVX2,-AVX512CD"));
     command.args(["--", "linux", "init"]);
     command.current_dir(path).env_clear();
     let twin = |file: &File| file.try_clone().map_err(|e| Error::system("the guest's console", e));

@@ -23,6 +23,9 @@ use std::time::{Duration, Instant};
 /// The time between two questions whether a program is to be stopped.
 const OFTEN: Duration = Duration::from_millis(10);
 
+/// The variable with settings of the C library.
+pub const TUNABLES: &str = "GLIBC_TUNABLES";
+
 /// Returns a command for a program of this machine. Of the environment it gets only `PATH`, `HOME`
 /// and `TMPDIR`.
 ///
@@ -37,6 +40,22 @@ pub fn tool(program: impl AsRef<OsStr>) -> Command {
             command.env(key, value);
         }
     }
+    command
+}
+
+/// The shell script that starts a watcher and becomes the program that its arguments name. Standard
+/// input must be a pipe of assay's, which closes when assay ends, however it ends; the watcher then
+/// kills the process group. The watcher is no child of the program, which may not expect one.
+pub(crate) const WATCHED: &str = r#"
+exec 3<&0 </dev/null
+({ read -r _; kill -KILL 0; } <&3 &)
+exec "$@" 3<&-
+"#;
+
+/// Returns a command for a program of this machine as [`tool`] does, for [`run_watched`].
+pub(crate) fn watched_tool(program: &str) -> Command {
+    let mut command = tool("sh");
+    command.args(["-c", WATCHED, "sh"]).arg(tool_path(program).unwrap_or_else(|| program.into()));
     command
 }
 
@@ -192,6 +211,26 @@ pub(crate) fn run(
     command: &mut Command,
     said: &Path,
     stop: fn() -> bool,
+    meanwhile: impl FnMut(),
+) -> Result<ExitStatus> {
+    run_until(command.stdin(Stdio::null()), said, stop, meanwhile)
+}
+
+/// Does the same as [`run`] with a [`watched_tool`]. The program and what it starts end even if
+/// assay is killed.
+pub(crate) fn run_watched(
+    command: &mut Command,
+    said: &Path,
+    stop: fn() -> bool,
+    meanwhile: impl FnMut(),
+) -> Result<ExitStatus> {
+    run_until(command.stdin(Stdio::piped()), said, stop, meanwhile)
+}
+
+fn run_until(
+    command: &mut Command,
+    said: &Path,
+    stop: fn() -> bool,
     mut meanwhile: impl FnMut(),
 ) -> Result<ExitStatus> {
     const OFTEN: Duration = Duration::from_millis(100);
@@ -199,7 +238,7 @@ pub(crate) fn run(
     let failed = |e| Error::system(&format!("`{name}`"), e);
     let file = File::create(said).map_err(failed)?;
     let twin = file.try_clone().map_err(failed)?;
-    command.stdin(Stdio::null()).stdout(file).stderr(twin);
+    command.stdout(file).stderr(twin);
     let mut group = Group::start(command).map_err(|e| match e.kind() {
         std::io::ErrorKind::NotFound => missing(&name, &name),
         _ => failed(e),

@@ -12,6 +12,7 @@ mod tmp;
 mod tools;
 
 use crate::boot::{JOB, RESULT, SHARED_BY_HOST};
+use crate::child::TUNABLES;
 use crate::error::{Error, Result};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use std::fs;
@@ -122,6 +123,10 @@ fn command(words: &[String]) -> Result<String> {
     let (program, rest) = words.split_first().expect("the command line wants one");
     let mut command = Command::new(program);
     command.args(rest).stdin(Stdio::null()).stdout(file("stdout")?).stderr(file("stderr")?);
-    let status = command.current_dir("/run").status().map_err(|e| no_program(program, e))?;
+    let status = command
+        .env_remove(TUNABLES)
+        .current_dir("/run")
+        .status()
+        .map_err(|e| no_program(program, e))?;
     Ok(exit_status(status))
 }

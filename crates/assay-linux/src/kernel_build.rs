@@ -22,7 +22,7 @@ pub use recipe::is_current;
 pub use work::Progress;
 
 /// The approximate number of files that are compiled, for the progress display.
-const FILES: u64 = 1660;
+const FILES: u64 = 1750;
 
 /// The origin of the source.
 #[derive(Clone, Debug)]

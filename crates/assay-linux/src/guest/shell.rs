@@ -8,6 +8,7 @@
 
 use super::job::Terminal;
 use super::tools::{exit_status, make, no_program};
+use crate::child::TUNABLES;
 use crate::console::{CLOSE, INPUT, LOAD, OUTPUT, PROMPT};
 use crate::error::{Error, Result};
 use crate::vhost::block::SECTOR;
@@ -60,6 +61,7 @@ fn start(terminal: &Terminal, slave: &File) -> Result<Child> {
         // `-c` makes it the controlling terminal, so that keys such as Ctrl-C send signals.
         command.arg("-c").args(words).current_dir("/run");
         command.env("TERM", &terminal.kind).env("PS1", "\\t \\w# ").env("HOME", "/run");
+        command.env_remove(TUNABLES);
         command.stdin(twin()?).stdout(twin()?).stderr(twin()?);
         if crate::kernel::tool_path(words[0]).is_none() {
             continue;

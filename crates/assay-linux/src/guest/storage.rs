@@ -206,7 +206,9 @@ fn serve_zfs() -> Result<()> {
 /// virtual time.
 pub(super) fn leave_pool() -> Result<()> {
     drop_caches()?;
-    std::thread::sleep(WRITTEN_BACK);
+    // The kernel's `sync` does not reach zfs-fuse. A property is set when the transaction group
+    // that it is in is on the drives, and with it whatever was written before.
+    run("zfs", &["set", "assay:left=yes", "pool"])?;
     kill_zfs()?;
     // The job may have unmounted it already.
     drop(run("umount", &["-l", MOUNT]));
@@ -250,10 +252,6 @@ fn ask_of_pool(words: &[&str]) -> Result<()> {
 const ZFS: &str = "zfs-fuse";
 /// The file with the number of its process.
 const PID_FILE: &str = "/run/zfs-fuse.pid";
-/// The virtual time in which zfs-fuse writes its last transaction group back. The kernel's `sync`
-/// does not reach it. In a history of git, 15 s were too few and 45 s were enough; a much larger
-/// group may take longer.
-const WRITTEN_BACK: Duration = Duration::from_secs(45);
 
 /// Mounts the file system of `device` at [`MOUNT`].
 pub(super) fn mount_filesystem(filesystem: &FilesystemSetup, device: &Path) -> Result<()> {

@@ -45,7 +45,7 @@ fn package(tool: &str) -> &'static str {
         "mkfs.nilfs2" => "nilfs-tools",
         "mkfs.reiserfs" => "reiserfsprogs",
         "mkfs.f2fs" => "f2fs-tools",
-        "zfs-fuse" | "zpool" => "zfs-fuse",
+        "zfs-fuse" | "zpool" | "zfs" => "zfs-fuse",
         "mount" | "umount" => "mount",
         _ => "e2fsprogs",
     }

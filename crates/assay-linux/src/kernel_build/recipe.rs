@@ -8,7 +8,7 @@ pub(super) const CHECKSUM: &str =
     "585a4a074597aefa2b1a68ada83a3184ba351c127544dea80618bbcceaa3961f";
 /// The number of the recipe, raised with every change of the constants below: results belong to
 /// one recipe.
-pub(super) const RECIPE: u32 = 8;
+pub(super) const RECIPE: u32 = 9;
 /// Options that differ from the default configuration of this architecture.
 pub(super) const CONFIG: &str = include_str!("../kernel.config");
 
@@ -36,7 +36,7 @@ pub(super) const PATCHES: [&str; 2] = [KERNEL, WORK];
 ///
 /// *Independence of the machine.* The place of an inode of the host in the kernel's table depends
 /// on its name, not on its number. The alignment of objects does not depend on the host's
-/// processor.
+/// processor. The kernel does not contain its configuration, which names tools of the host.
 ///
 /// *Random numbers.* They decide, for example, where a file system places files. They depend on
 /// how many were drawn at boot, one for each device's name, but not on addresses in the kernel's
@@ -63,7 +63,7 @@ const KERNEL: &str = include_str!("../kernel.patch");
 /// to `/dev/virtual-time` to its `0`, see `guest/tools.rs`); the pages that its buffers lie in,
 /// which a processor finds without its kernel; faults that wait for nothing, because they depend on
 /// which pages the program has touched; and `F_GETFD`, which debug builds call before they close a
-/// file.
+/// file. Pages of buffers of direct requests do count: assay's begin at a page.
 ///
 /// *Accidents of this architecture.* `strncpy_from_user` filled up a page for each path, and the
 /// length of a string is counted byte by byte where other architectures count words.

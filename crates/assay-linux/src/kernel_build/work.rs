@@ -1,7 +1,7 @@
 //! The steps of a build, in a directory of its own.
 
 use super::recipe::{CHECKSUM, CONFIG, FIRST_PROGRAM, PACKAGE, PATCHES, RECIPE, VERSION};
-use crate::child::{self, tool};
+use crate::child::{self, tool, watched_tool};
 use crate::error::{Error, Result};
 use crate::kernel::tool_path;
 use std::fs::{self, File};
@@ -141,13 +141,13 @@ impl Work<'_> {
 
     /// Configures the kernel with our options, and checks that they are in effect.
     pub(super) fn configure(&self, tree: &Path, build: &Path) -> Result<()> {
-        self.run(make(tree, build).arg("defconfig"))?;
+        self.run(of_source(&mut tool("make"), tree, build).arg("defconfig"))?;
         let path = build.join(".config");
         let configured =
             || fs::read_to_string(&path).map_err(|e| Error::system("the configuration", e));
         fs::write(&path, configured()? + CONFIG)
             .map_err(|e| Error::system("the configuration", e))?;
-        self.run(make(tree, build).arg("olddefconfig"))?;
+        self.run(of_source(&mut tool("make"), tree, build).arg("olddefconfig"))?;
         let got = configured()?;
         let lost: Vec<&str> = CONFIG.lines().filter(|line| !is_so(line, &got)).collect();
         if lost.is_empty() {
@@ -170,10 +170,10 @@ impl Work<'_> {
         progress: &mut dyn Progress,
     ) -> Result<()> {
         let said = self.path.join("said");
-        let mut command = make(tree, build);
-        command.arg(format!("-j{jobs}")).arg("linux");
+        let mut command = watched_tool("make");
+        of_source(&mut command, tree, build).arg(format!("-j{jobs}")).arg("linux");
         let (mut log, mut text) = (None, String::new());
-        let status = child::run(&mut command, &said, self.stop, || {
+        let status = child::run_watched(&mut command, &said, self.stop, || {
             log = log.take().or_else(|| File::open(&said).ok());
             let more = log.as_mut().map(|log: &mut File| log.read_to_string(&mut text));
             if more.is_some_and(|more| more.is_ok_and(|count| count > 0)) {
@@ -202,14 +202,12 @@ impl Work<'_> {
     }
 }
 
-/// Returns `make` for this source, with fixed values for the time, place and builder that it would
+/// Lets `make` work on this source, with fixed values for the time, place and builder that it would
 /// record.
-fn make(tree: &Path, build: &Path) -> Command {
-    let mut command = tool("make");
-    command.arg("-C").arg(tree).arg("ARCH=um").arg(format!("O={}", build.display()));
-    command.env("KBUILD_BUILD_TIMESTAMP", "2010-01-01").env("KBUILD_BUILD_VERSION", "1");
-    command.env("KBUILD_BUILD_USER", "assay").env("KBUILD_BUILD_HOST", "localhost");
-    command
+fn of_source<'a>(make: &'a mut Command, tree: &Path, build: &Path) -> &'a mut Command {
+    make.arg("-C").arg(tree).arg("ARCH=um").arg(format!("O={}", build.display()));
+    make.env("KBUILD_BUILD_TIMESTAMP", "2010-01-01").env("KBUILD_BUILD_VERSION", "1");
+    make.env("KBUILD_BUILD_USER", "assay").env("KBUILD_BUILD_HOST", "localhost")
 }
 
 /// Returns `true` if a configuration agrees with a line of [`CONFIG`]. An option that is not to be

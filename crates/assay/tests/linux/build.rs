@@ -30,7 +30,7 @@ const TOOLS: [(&str, &str); 12] = [
          case \"$*\" in
            *olddefconfig) ;;
            *defconfig) echo CONFIG_A=y >$build/.config ;;
-           *) echo '  CC a.o'; echo kernel >$build/linux
+           *) echo '  CC a.o'; echo $$ >${0%/*}/compiling; echo kernel >$build/linux
               while [ -e ${0%/*}/slow ]; do sleep 0.05; done ;;
          esac",
     ),
@@ -192,10 +192,18 @@ fn a_build_that_is_ended_leaves_nothing() {
         assert_eq!(code, Some(130), "{signal}: {text}");
         assert!(bench.names().is_empty(), "{signal}: {:?}", bench.names());
     }
-    // A build that is killed leaves its directory to the next one.
+    // A build that is killed leaves its directory to the next one, and no compiler.
     let child = bench.begin();
     send("KILL", &child);
     child.wait_with_output().unwrap();
+    let compiling = std::fs::read_to_string(bench.path("tools/compiling")).unwrap();
+    let compiling = Path::new("/proc").join(compiling.trim()).join("cmdline");
+    let begun = Instant::now();
+    // Where nobody takes its status it stays in the table, without a command line.
+    while std::fs::read(&compiling).is_ok_and(|line| !line.is_empty()) {
+        assert!(begun.elapsed() < Duration::from_secs(30), "make goes on");
+        sleep(Duration::from_millis(20));
+    }
     assert_eq!(bench.names().len(), 1);
     std::fs::remove_file(bench.path("tools/slow")).unwrap();
     assert_eq!(bench.build("source").0, Some(0));

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What a build could change: the memory of a file system that is short of it, behind arrays that
-/// make much of it; threads; the log's writer; programs beside.
+/// make much of it; threads; the log's writer; programs beside; files that are opened and closed one
+/// after another.
 const EXPERIMENT: &str = r#"
 format = 1
 name = "builds"
@@ -53,6 +54,13 @@ changes = 700
 merge_changes = 9000
 merge_every = 9
 background = true
+[[workload]]
+name = "walk"
+file = "walk"
+order = "directory"
+files = 116000
+directories = 7200
+length = "13kB"
 "#;
 
 #[test]
