@@ -5,29 +5,27 @@
 //! read-only, under the same paths.
 
 mod job;
+mod program;
+mod root;
 mod shell;
 pub(crate) mod signal;
 mod storage;
-mod tmp;
 mod tools;
 
 use crate::boot::{JOB, RESULT, SHARED_BY_HOST};
-use crate::child::TUNABLES;
 use crate::error::{Error, Result};
-use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
+use rustix::mount::{MountFlags, mount};
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::time::Duration;
-use tools::{exit_status, make, no_program, work_takes_time};
+use tools::{make, work_takes_time, write};
 
-pub use job::{FilesystemSetup, GuestOutcome, Job, MdSetup, StorageSetup, Task, Terminal};
+pub use job::{
+    Caller, CommandEnd, FilesystemSetup, GuestOutcome, Job, MdSetup, StorageSetup, Task, Terminal,
+};
 pub use signal::Signal;
 pub use storage::Place;
-pub use tools::{CLOCK, MOUNT, drop_caches, run};
-
-/// The mount point of the directory that the guest shares with the host.
-pub const SHARED: &str = "/run/shared";
+pub use tools::{CLOCK, MOUNT, SHARED, drop_caches, run};
 
 /// Does the job and writes its result to the shared directory. First calls `settle`, which prepares
 /// the program's memory. `work` does a task of the caller's ([`Task::Own`]).
@@ -70,19 +68,22 @@ fn job(work: impl FnOnce(&str, &Place) -> Result<String>) -> Result<String> {
     let path = Path::new(SHARED).join(JOB);
     let text = fs::read_to_string(&path).map_err(|e| Error::system("the job", e))?;
     let job: Job = serde_json::from_str(&text).map_err(|e| Error::system("the job", e.into()))?;
-    if job.shows_tmp {
-        tmp::show()?;
+    if job.has_overlay {
+        root::overlay()?;
     }
     let place = storage::prepare(&job.storage)?;
-    if !matches!(job.task, Task::Own(_)) {
-        // The user's programs may need libraries that only the cache knows; `init.c` has hidden it.
-        // Without a cache on this machine there is nothing to unmount.
-        let _ = unmount("/etc/ld.so.cache", UnmountFlags::DETACH);
+    match &job.task {
+        Task::Own(_) if job.has_overlay => root::hide_libraries(),
+        Task::Own(_) => {}
+        // A database and its client talk over the loopback, which gets its address with this.
+        _ => write("/sys/class/net/lo/flags", "0x9")?,
     }
     work_takes_time(true)?;
     let done = match &job.task {
-        Task::Command(words) => command(words)?,
-        Task::Shell(terminal) => shell::run(terminal, job.storage.rotational.len())?,
+        Task::Command(words, caller) => program::run(words, caller)?,
+        Task::Shell(terminal, caller) => {
+            shell::run(terminal, caller, job.storage.rotational.len())?
+        }
         Task::Own(task) => work(task, &place)?,
     };
     work_takes_time(false)?;
@@ -112,21 +113,4 @@ fn stop_array() -> Result<()> {
         drop(run("umount", &[MOUNT]));
     }
     run("mdadm", &["--stop", "--scan"])
-}
-
-/// Runs a command to its end. Returns its exit status, or 128 plus the signal that killed it.
-fn command(words: &[String]) -> Result<String> {
-    let shared = Path::new(SHARED);
-    let file = |name: &str| {
-        fs::File::create(shared.join(name)).map_err(|e| Error::system("the command's output", e))
-    };
-    let (program, rest) = words.split_first().expect("the command line wants one");
-    let mut command = Command::new(program);
-    command.args(rest).stdin(Stdio::null()).stdout(file("stdout")?).stderr(file("stderr")?);
-    let status = command
-        .env_remove(TUNABLES)
-        .current_dir("/run")
-        .status()
-        .map_err(|e| no_program(program, e))?;
-    Ok(exit_status(status))
 }

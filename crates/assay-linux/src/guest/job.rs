@@ -9,28 +9,29 @@ pub struct Job {
     pub storage: StorageSetup,
     /// The task.
     pub task: Task,
-    /// Whether the guest sees the files of the host's `/tmp`. [`Job::text`] sets this.
+    /// Whether the guest may change the host's files in its memory, and sees those in `/tmp`.
+    /// [`Job::text`] sets this.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub shows_tmp: bool,
+    pub has_overlay: bool,
 }
 
 impl Job {
     /// Creates a job.
     pub fn new(storage: StorageSetup, task: Task) -> Job {
-        Job { storage, task, shows_tmp: false }
+        Job { storage, task, has_overlay: false }
     }
 
     /// Returns the job as JSON, which the guest reads.
     pub fn text(&self) -> String {
-        let shows_tmp = needs_tmp(self);
-        serde_json::to_string(&Job { shows_tmp, ..self.clone() }).expect("plain data")
+        let has_overlay = needs_overlay(self);
+        serde_json::to_string(&Job { has_overlay, ..self.clone() }).expect("plain data")
     }
 }
 
-/// Returns `true` if a job needs the host's `/tmp`.
-fn needs_tmp(job: &Job) -> bool {
+/// Returns `true` if a job runs programs of the user's, or names something in `/tmp`.
+fn needs_overlay(job: &Job) -> bool {
     let text = serde_json::to_string(job).expect("plain data");
-    matches!(job.task, Task::Shell(_)) || names_tmp(&text)
+    !matches!(job.task, Task::Own(_)) || names_tmp(&text)
 }
 
 /// Returns `true` if a text names `/tmp` or something in it, and not in the middle of another path.
@@ -48,11 +49,22 @@ fn names_tmp(text: &str) -> bool {
 pub enum Task {
     /// A command: program and arguments. Its output goes to the files `stdout` and `stderr` in the
     /// shared directory; its exit status is the result.
-    Command(Vec<String>),
+    Command(Vec<String>, Caller),
     /// A shell for a user at the console, which is the guest's last drive.
-    Shell(Terminal),
+    Shell(Terminal, Caller),
     /// A task of the caller's, which the `work` function of [`main`](super::main) does.
     Own(String),
+}
+
+/// What a program of the user's finds around it, as on the host.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Caller {
+    /// The directory in which it starts.
+    pub directory: String,
+    /// The names and values of its environment.
+    pub environment: Vec<(String, String)>,
+    /// The numbers of the user and of the group that it runs as. `None` is root.
+    pub user: Option<(u32, u32)>,
 }
 
 /// The user's terminal.
@@ -104,6 +116,15 @@ pub struct FilesystemSetup {
     pub mkfs: Vec<String>,
     /// The options for `mount -o`; empty for none.
     pub mount: String,
+}
+
+/// How the user's command or shell ended, which is the result of its task, as JSON.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct CommandEnd {
+    /// The exit status, or 128 plus the signal that killed it.
+    pub status: u8,
+    /// The number of processes that the guest's kernel killed because its memory was full.
+    pub killed_for_memory: u64,
 }
 
 /// The guest's result, which it writes to the shared directory.

@@ -6,9 +6,9 @@
 //! Computing takes no virtual time, so once the clock has moved at all, the guest has done all that
 //! followed from the last key.
 
-use super::job::Terminal;
-use super::tools::{exit_status, make, no_program};
-use crate::child::TUNABLES;
+use super::job::{Caller, Terminal};
+use super::program;
+use super::tools::{make, no_program};
 use crate::console::{CLOSE, INPUT, LOAD, OUTPUT, PROMPT};
 use crate::error::{Error, Result};
 use crate::vhost::block::SECTOR;
@@ -22,16 +22,16 @@ use rustix::termios::{LocalModes, Winsize, tcgetattr, tcgetpgrp, tcsetwinsize};
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::process::{Child, Command};
+use std::process::Child;
 
 /// The time without output after which the shell's state is checked.
 const SETTLED: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
 /// The interval between further checks.
 const LATER: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
-/// Runs a shell until it ends, and returns its exit status. `drives` is the number of drives before
+/// Runs a shell until it ends, and returns how it ended. `drives` is the number of drives before
 /// the console.
-pub(super) fn run(terminal: &Terminal, drives: usize) -> Result<String> {
+pub(super) fn run(terminal: &Terminal, caller: &Caller, drives: usize) -> Result<String> {
     let failed = |e: rustix::io::Errno| Error::system("a terminal in the guest", e.into());
     make("/dev/pts")?;
     let options = std::ffi::CString::new("mode=620,ptmxmode=666").expect("no zero in it");
@@ -47,21 +47,20 @@ pub(super) fn run(terminal: &Terminal, drives: usize) -> Result<String> {
     let slave = File::options().read(true).write(true).open(name);
     let slave = slave.map_err(|e| Error::system("a terminal in the guest", e))?;
     let line = Line::open(drives)?;
-    let shell = start(terminal, &slave)?;
+    let shell = start(terminal, caller, &slave)?;
     drop(slave);
     talk(&line, &master, shell)
 }
 
 /// Starts the shell on its terminal.
-fn start(terminal: &Terminal, slave: &File) -> Result<Child> {
+fn start(terminal: &Terminal, caller: &Caller, slave: &File) -> Result<Child> {
     let twin = || slave.try_clone().map_err(|e| Error::system("a terminal in the guest", e));
     let mut last = None;
     for words in [&["bash", "--noprofile", "--norc", "-i"][..], &["sh", "-i"]] {
-        let mut command = Command::new("setsid");
+        let mut command = program::command("setsid", caller)?;
         // `-c` makes it the controlling terminal, so that keys such as Ctrl-C send signals.
-        command.arg("-c").args(words).current_dir("/run");
-        command.env("TERM", &terminal.kind).env("PS1", "\\t \\w# ").env("HOME", "/run");
-        command.env_remove(TUNABLES);
+        command.arg("-c").args(words);
+        command.env("TERM", &terminal.kind).env("PS1", "\\t \\w# ");
         command.stdin(twin()?).stdout(twin()?).stderr(twin()?);
         if crate::kernel::tool_path(words[0]).is_none() {
             continue;
@@ -74,7 +73,7 @@ fn start(terminal: &Terminal, slave: &File) -> Result<Child> {
     Err(no_program("sh", last.unwrap_or_else(|| std::io::ErrorKind::NotFound.into())))
 }
 
-/// Carries input and output until the shell ends. Returns its exit status.
+/// Carries input and output until the shell ends. Returns how it ended.
 fn talk(line: &Line, master: &OwnedFd, mut shell: Child) -> Result<String> {
     let failed = |e| Error::system("a terminal in the guest", e);
     let mut keys = File::from(master.try_clone().map_err(failed)?);
@@ -93,7 +92,7 @@ fn talk(line: &Line, master: &OwnedFd, mut shell: Child) -> Result<String> {
     // `CLOSE` has ended its read, so the thread ends.
     let _ = typist.join();
     ended?;
-    shell.wait().map(exit_status).map_err(failed)
+    shell.wait().map(program::end).map_err(failed)
 }
 
 /// Passes output on until the shell ends, and tells the host when it waits for the user. It does

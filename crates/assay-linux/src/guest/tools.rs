@@ -7,6 +7,8 @@ use std::process::{Command, Stdio};
 /// The device whose page has the kernel's time and the time that its processor has worked. The
 /// kernel's work takes time after a program has written `1` to it, until one writes `0`.
 pub const CLOCK: &str = "/dev/virtual-time";
+/// The mount point of the directory that the guest shares with the host.
+pub const SHARED: &str = "/run/shared";
 /// The mount point of the file system under test.
 pub const MOUNT: &str = "/run/mnt";
 
@@ -55,11 +57,6 @@ pub(super) fn no_program(program: &str, e: std::io::Error) -> Error {
     let hint = "check that the program exists on this machine: a guest sees the same programs \
                 under the same paths";
     Error::new("linux-command", format!("`{program}` cannot be run"), hint).caused_by(e)
-}
-
-pub(super) fn exit_status(status: std::process::ExitStatus) -> String {
-    use std::os::unix::process::ExitStatusExt;
-    status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)).to_string()
 }
 
 /// Writes dirty pages back, and drops clean ones and other caches.

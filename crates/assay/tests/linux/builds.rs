@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What a build could change: the memory of a file system that is short of it, behind arrays that
-/// make much of it; threads; the log's writer; programs beside; files that are opened and closed one
-/// after another.
+/// make much of it; threads; the log's writer; programs beside; files that are opened and closed
+/// one after another.
 const EXPERIMENT: &str = r#"
 format = 1
 name = "builds"

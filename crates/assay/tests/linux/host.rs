@@ -2,7 +2,7 @@
 
 use super::{drive, guest, no_guests};
 use crate::command::{assay, temporary};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
 /// Tries to change the contents of the host's directory `$1`, which the guest sees under its own
@@ -13,7 +13,6 @@ at=$1 view=/run/view twin=/run/twin
 set +e
 exec 2>/dev/null
 mkdir $view $twin
-mount -o remount,rw / && echo remounted
 mount -t hostfs -o / none $view
 mount -o remount,rw $view && echo remounted
 mount -o remount,rw,bind $view
@@ -51,6 +50,8 @@ test "$(ls /sys/class/net)" = lo || echo 'a network'
 cd $own
 echo 12345 >a && chmod 640 a && touch -d 2001-01-01 a && ln a b && truncate -s 3 b && mkdir c &&
   mv b c/d && ln -s c/d e && rm e && chmod 755 . || echo 'not its own'
+exec 3>f && ln f g && rm f && exec 4<g && echo more >&3 && test "$(cat g)" = more ||
+  echo 'another file'
 test "$(stat -c '%s %a %Y' c/d)" = '3 640 '"$(stat -c %Y a)" || stat a c/d
 rm -r c && echo ok
 "#;
@@ -134,10 +135,86 @@ fn a_guest_sees_what_is_named_in_tmp_and_changes_nothing_there() {
         assert_eq!(all(&data), before);
         assert!(program.exists() && !Path::new("/tmp/new").exists());
     }
-    // A guest that names nothing in `/tmp` finds nothing there. The tests' own script may lie
-    // there.
-    if !elsewhere.path().starts_with("/tmp") {
-        let (said, _) = guest(elsewhere.path(), 1, &[], "ls -A /tm*\n", &[]);
-        assert_eq!(said, "");
+}
+
+/// A program finds what it would find on the host, and may change it there.
+#[test]
+fn a_program_has_the_callers_directory_environment_and_files() {
+    if no_guests() {
+        return;
     }
+    let (directory, elsewhere) = (temporary(), temporary());
+    let data = directory.path().join("data");
+    std::fs::create_dir(&data).unwrap();
+    std::fs::write(data.join("file"), "precious\n").unwrap();
+    let script = "#!/bin/sh\nset -e\npwd -P\necho $ASSAY_WORD $GLIBC_TUNABLES\necho more >>file\n\
+                  cat file\necho new >/etc/assay.new\ncat /etc/assay.new\nmkdir /assay.new\n\
+                  ls -A /run\nprintf %s \"$0\"";
+    let tool = elsewhere.path().join("assay-tool");
+    std::fs::write(&tool, script).unwrap();
+    std::fs::set_permissions(&tool, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let before = all(&data);
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_assay"));
+    command.current_dir(&data).env("ASSAY_WORD", "a b").env("PATH", elsewhere_first(&elsewhere));
+    command.args(["linux", "run", "--quiet", "--out", "../out", "--drive", &drive()]);
+    let output = command.args(["--", "assay-tool"]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let place = data.canonicalize().unwrap();
+    let expected = format!(
+        "{}\na b\nprecious\nmore\nnew\nlock\nmnt\nshared\n{}",
+        place.display(),
+        tool.display()
+    );
+    assert_eq!(said, expected, "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(all(&data), before);
+    assert!(!Path::new("/etc/assay.new").exists() && !Path::new("/assay.new").exists());
+}
+
+/// Returns `PATH` with `directory` before all others.
+fn elsewhere_first(directory: &tempfile::TempDir) -> String {
+    format!("{}:{}", directory.path().display(), std::env::var("PATH").unwrap())
+}
+
+#[test]
+fn a_program_runs_as_another_user() {
+    if no_guests() {
+        return;
+    }
+    let directory = temporary();
+    let script = "id -un; echo $HOME $USER; touch /run/mnt/file || echo refused";
+    let (said, _) = guest(directory.path(), 1, &["--user", "daemon"], script, &[]);
+    assert_eq!(said, "daemon\n/usr/sbin daemon\nrefused\n");
+    let line = ["linux", "run", "--drive", &drive(), "--user", "assay-nobody", "--", "true"];
+    let output = assay(directory.path(), &line);
+    let talk = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{talk}");
+    assert!(talk.contains("no user `assay-nobody`") && talk.contains("hint: "), "{talk}");
+}
+
+#[test]
+fn a_guest_whose_memory_is_full_says_so() {
+    if no_guests() {
+        return;
+    }
+    let directory = temporary();
+    let line = ["linux", "run", "--quiet", "--drive", &drive(), "--memory", "128MiB", "--"];
+    let script = "head -c 400M /dev/zero | tail -c 400M | wc -c; exit 7";
+    let output = assay(directory.path(), &[&line[..], &["sh", "-c", script]].concat());
+    let talk = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(7), "{talk}");
+    assert!(talk.contains("killed 1 processes") && talk.contains("--memory"), "{talk}");
+}
+
+#[test]
+fn programs_talk_over_the_loopback() {
+    if no_guests() {
+        return;
+    }
+    let script = "exec perl -MIO::Socket::INET -e '\
+        $at = IO::Socket::INET->new(LocalAddr => \"127.0.0.1:5432\", Listen => 1) or die; \
+        $client = IO::Socket::INET->new(\"127.0.0.1:5432\") or die; \
+        $server = $at->accept; print $server \"heard\"; close $server; print <$client>'";
+    let directory = temporary();
+    let (said, _) = guest(directory.path(), 1, &[], script, &[]);
+    assert_eq!(said, "heard");
 }

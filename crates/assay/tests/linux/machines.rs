@@ -48,7 +48,9 @@ git=$(command -v git)
 libraries=$(ldd "$git" | sed -n 's|.*=> \(/.*\)/libz\.so.*|\1|p')
 [ -n "$libraries" ]
 mkdir upper work
-for kind in glibc-hwcaps/x86-64-v2 glibc-hwcaps/x86-64-v3 glibc-hwcaps/x86-64-v4 haswell haswell/avx512_1 tls/haswell; do
+for kind in glibc-hwcaps/x86-64-v2 glibc-hwcaps/x86-64-v3 glibc-hwcaps/x86-64-v4 \
+  haswell haswell/avx512_1 tls/haswell
+do
   mkdir -p upper/$kind
   cp "$libraries"/libz.so.1 upper/$kind
 done

@@ -17,12 +17,13 @@ use assay_engine::plan::open_drives;
 use assay_engine::read::RUN_MAX;
 use assay_engine::run::{RunDirectory, check_guest_memory, guest_memory};
 use assay_linux::clock::Schedule;
-use assay_linux::guest::{GuestOutcome, Job, StorageSetup, Task};
+use assay_linux::guest::{Caller, CommandEnd, GuestOutcome, Job, StorageSetup, Task};
 use assay_linux::limits::Limits;
 use assay_sim::InitialState;
 use assay_spec::experiment::ElevatorKind;
 use assay_spec::linux::{SCHEDULERS, Settings};
 use assay_spec::{Bytes, Nanos};
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::Write;
 use std::path::PathBuf;
@@ -59,6 +60,9 @@ pub struct LinuxRunOptions {
     /// Run an interactive shell instead of a command; time stands still while it waits for input
     #[arg(long, conflicts_with = "command")]
     shell: bool,
+    /// Run the command or shell as this user of the machine [default: root]
+    #[arg(long, value_name = "NAME")]
+    user: Option<String>,
     /// Use drives that have never been written
     #[arg(long)]
     fresh: bool,
@@ -132,21 +136,10 @@ pub fn main(options: LinuxRunOptions) -> Outcome {
             return Err(e);
         }
     };
-    let code = status(&guest.outcome.result)?;
+    let end = end(&guest.outcome.result)?;
     let texts = ["stdout", "stderr"].map(|name| left_by(&guest, name));
     let (age, wall) = (guest.outcome.virtual_time, guest.outcome.wall);
-    let record = serde_json::json!({
-        "schema": 1,
-        "command": options.command,
-        "drives": options.drive,
-        "processor": setup.processor.as_ref().map(|processor| &processor.name),
-        "kernel": setup.kernel.as_ref().ok().map(|kernel| &kernel.identity),
-        "started": started,
-        "status": code,
-        "virtual_ns": age.0,
-        "wall_ns": wall.as_nanos() as u64,
-        "counters": guest.drives,
-    });
+    let record = record(&options, &setup, &guest, started, end);
     let recorded = directory.write_json("command.json", &record, RUN_MAX);
     drop(guest);
     end_on_signals();
@@ -164,7 +157,37 @@ pub fn main(options: LinuxRunOptions) -> Outcome {
             directory.path().display()
         ));
     }
-    Ok(code)
+    if end.killed_for_memory > 0 {
+        talk(&format!(
+            "the memory of the guest was full, and its kernel killed {} processes; give the guest \
+             more: `--memory SIZE` (now {})",
+            end.killed_for_memory, options.machine.memory
+        ));
+    }
+    Ok(end.status)
+}
+
+/// Describes the run, for `command.json`.
+fn record(
+    options: &LinuxRunOptions,
+    setup: &LinuxSetup,
+    guest: &Guest,
+    started: String,
+    end: CommandEnd,
+) -> serde_json::Value {
+    serde_json::json!({
+        "schema": 1,
+        "command": options.command,
+        "drives": options.drive,
+        "processor": setup.processor.as_ref().map(|processor| &processor.name),
+        "kernel": setup.kernel.as_ref().ok().map(|kernel| &kernel.identity),
+        "started": started,
+        "status": end.status,
+        "killed_for_memory": end.killed_for_memory,
+        "virtual_ns": guest.outcome.virtual_time.0,
+        "wall_ns": guest.outcome.wall.as_nanos() as u64,
+        "counters": guest.drives,
+    })
 }
 
 /// Runs a guest with the command, or with a shell on the user's terminal, until the guest ends.
@@ -185,8 +208,8 @@ fn live(
         ..StorageSetup::default()
     };
     let task = match &lent {
-        Some(lent) => Task::Shell(lent.terminal()),
-        None => Task::Command(options.command.clone()),
+        Some(lent) => Task::Shell(lent.terminal(), caller(options.user.as_deref())?),
+        None => Task::Command(options.command.clone(), caller(options.user.as_deref())?),
     };
     let job = Job::new(storage, task);
     let start = Start {
@@ -203,6 +226,52 @@ fn live(
         console: lent.as_ref().map(LentTerminal::console).transpose()?,
     };
     Ok(run_guest(setup, &job, start, Some(log))?)
+}
+
+/// Returns this program's directory and environment, for the guest's program, and its user. A
+/// variable that is no text is left out.
+fn caller(user: Option<&str>) -> Result<Caller, Failure> {
+    let hint = "change to another directory, e.g. `cd /`";
+    let directory = std::env::current_dir()
+        .map_err(|e| Failure::usage(format!("the current directory cannot be read: {e}"), hint))?;
+    let directory = directory.into_os_string().into_string().map_err(|name| {
+        let name = name.display();
+        Failure::usage(format!("the name of the current directory is no text: {name}"), hint)
+    })?;
+    let text = |(name, value): (OsString, OsString)| {
+        Some((name.into_string().ok()?, value.into_string().ok()?))
+    };
+    let mut environment: Vec<_> = std::env::vars_os().filter_map(text).collect();
+    let user = user.map(found_user).transpose()?;
+    if let Some(User { name, home, .. }) = &user {
+        let of_user = [("USER", name), ("LOGNAME", name), ("HOME", home)];
+        environment.retain(|(variable, _)| of_user.iter().all(|(own, _)| variable != own));
+        environment.extend(of_user.map(|(variable, value)| (variable.into(), value.clone())));
+    }
+    Ok(Caller { directory, environment, user: user.map(|user| (user.id, user.group)) })
+}
+
+/// A user of this machine.
+struct User {
+    name: String,
+    id: u32,
+    group: u32,
+    home: String,
+}
+
+/// Finds a user in `/etc/passwd`, which the guest has, too.
+fn found_user(name: &str) -> Result<User, Failure> {
+    let all = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let of = |line: &str| {
+        let fields: Vec<&str> = line.split(':').collect();
+        let [own, _, id, group, _, home, _] = fields[..] else { return None };
+        let (id, group) = (id.parse().ok()?, group.parse().ok()?);
+        (own == name).then(|| User { name: own.into(), id, group, home: home.into() })
+    };
+    all.lines().find_map(of).ok_or_else(|| {
+        let hint = "write a name that is in /etc/passwd, e.g. `--user nobody`";
+        Failure::usage(format!("this machine has no user `{name}`"), hint)
+    })
 }
 
 fn settings(options: &LinuxRunOptions) -> Result<Settings, Failure> {
@@ -237,11 +306,11 @@ fn time(option: &str, text: &str) -> Result<Nanos, Failure> {
     })
 }
 
-/// Returns the exit status of the guest's command.
+/// Returns how the guest's command ended.
 ///
 /// # Errors
 /// If the guest left no result, or could not run the command.
-fn status(result: &str) -> Outcome {
+fn end(result: &str) -> Result<CommandEnd, Failure> {
     let left: GuestOutcome = serde_json::from_str(result).map_err(|e| {
         let text = format!("the guest left no result: {e}");
         let place = std::env::temp_dir();
@@ -252,10 +321,8 @@ fn status(result: &str) -> Outcome {
         assay_engine::Error::environment("linux-guest", text, hint)
     })?;
     match left {
-        GuestOutcome::Done(code) => code.parse().map_err(|_| {
-            let text = format!(
-                "the exit status that the guest recorded for the command is not a number: `{code}`"
-            );
+        GuestOutcome::Done(end) => serde_json::from_str(&end).map_err(|_| {
+            let text = format!("the guest did not say how the command ended, but `{end}`");
             assay_engine::Error::environment("linux-guest", text, "run it again").into()
         }),
         GuestOutcome::Failed(message, hint) => {

@@ -1,0 +1,80 @@
+//! Programs of the user's in a guest.
+
+use super::job::{Caller, CommandEnd};
+use super::tools::{SHARED, no_program};
+use crate::error::{Error, Result};
+use crate::kernel::tool_path;
+use std::fs;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+
+/// Runs a program to its end. Returns how it ended, a [`CommandEnd`].
+pub(super) fn run(words: &[String], caller: &Caller) -> Result<String> {
+    let file = |name: &str| {
+        let file = fs::File::create(Path::new(SHARED).join(name));
+        file.map_err(|e| Error::system("the command's output", e))
+    };
+    let (program, rest) = words.split_first().expect("the command line wants one");
+    let mut command = command(program, caller)?;
+    command.args(rest).stdin(Stdio::null()).stdout(file("stdout")?).stderr(file("stderr")?);
+    let status = command.status().map_err(|e| no_program(program, e))?;
+    Ok(end(status))
+}
+
+/// Describes the end of a program, as JSON.
+pub(super) fn end(status: ExitStatus) -> String {
+    let counters = fs::read_to_string("/proc/vmstat").unwrap_or_default();
+    let killed = counters.lines().find_map(|line| line.strip_prefix("oom_kill ")?.parse().ok());
+    let status = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+    let status = u8::try_from(status).unwrap_or(u8::MAX);
+    let end = CommandEnd { status, killed_for_memory: killed.unwrap_or(0) };
+    serde_json::to_string(&end).expect("plain data")
+}
+
+/// Returns a command for a program, with the caller's directory and environment.
+///
+/// The command has the program's full path: for a bare name with another environment the standard
+/// library forks, which assay must not do in a guest (`guest/memory.rs` of `assay-engine`).
+///
+/// # Errors
+/// If the guest has no such directory.
+pub(super) fn command(program: &str, caller: &Caller) -> Result<Command> {
+    let directory = Path::new(&caller.directory);
+    if !directory.is_dir() {
+        let message = format!("there is no directory {} in a guest", directory.display());
+        let hint = "call assay in another one: a guest has its own /run, /dev, /proc and /sys";
+        return Err(Error::new("linux-command", message, hint));
+    }
+    let path = caller.environment.iter().find(|(name, _)| name == "PATH");
+    let places = std::env::split_paths(path.map_or(DEFAULT_PATH, |(_, path)| path));
+    let mut found = places.map(|place| directory.join(place).join(program));
+    let found: Option<PathBuf> = match program.contains('/') {
+        true => Some(directory.join(program)),
+        false => found.find(|path| path.is_file()),
+    };
+    let found = found.unwrap_or_else(|| program.into());
+    let mut command = match caller.user {
+        None => {
+            let mut command = Command::new(found);
+            command.arg0(program);
+            command
+        }
+        Some((user, group)) => {
+            // The standard library would fork to change the user.
+            let mut command = Command::new(tool_path(SETPRIV).unwrap_or_else(|| SETPRIV.into()));
+            command.arg(format!("--reuid={user}")).arg(format!("--regid={group}"));
+            command.args(["--init-groups", "--"]).arg(found);
+            command
+        }
+    };
+    command.current_dir(directory).env_clear();
+    command.envs(caller.environment.iter().map(|(name, value)| (name, value)));
+    Ok(command)
+}
+
+/// The tool of util-linux that runs a program as another user.
+const SETPRIV: &str = "setpriv";
+
+/// Where programs are if the environment has no `PATH`.
+const DEFAULT_PATH: &str = "/usr/bin:/bin";
