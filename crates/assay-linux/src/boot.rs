@@ -207,21 +207,22 @@ pub fn boot<'w>(
     let has_ended =
         served.as_ref().is_err_and(broke_off) && socket_io::is_ready_within(soon, process.as_fd());
     drop(processes);
-    let last_words = || last_words(&path.join("console"));
     let ended = || {
-        let last = last_words();
-        let message = format!("the guest ended before its job was done{last}");
-        let hint = match last.contains("Out of memory") {
-            true => "give the guest more memory (`--memory`, `memory=`): it was full",
-            false => "check with `assay linux status` whether the kernel can run",
-        };
+        let message = "the guest ended before its job was done";
+        let hint = "check with `assay linux status` whether the kernel can run";
         Error::new("linux-ended", message, hint)
     };
-    served.map_err(|e| match has_ended {
-        true => ended(),
-        false => Error { message: format!("{}{}", e.message, last_words()), ..e },
-    })?;
-    let result = directory.open(RESULT).and_then(std::io::read_to_string).map_err(|_| ended())?;
+    let with_last_words = |e: Error| {
+        let last = last_words(&path.join("console"));
+        let hint = match last.contains("Out of memory") {
+            true => "give the guest more memory (`--memory`, `memory=`): it was full".into(),
+            false => e.hint,
+        };
+        Error { message: e.message + &last, hint, ..e }
+    };
+    served.map_err(|e| with_last_words(if has_ended { ended() } else { e }))?;
+    let result = directory.open(RESULT).and_then(std::io::read_to_string);
+    let result = result.map_err(|_| with_last_words(ended()))?;
     let (virtual_time, wall) = (machine.now(), begun.elapsed());
     Ok((Outcome { directory, result, virtual_time, wall }, machine))
 }

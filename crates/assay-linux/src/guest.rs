@@ -18,7 +18,7 @@ use rustix::mount::{MountFlags, mount};
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
-use tools::{make, work_takes_time, write};
+use tools::{make, work_takes_time};
 
 pub use job::{
     Caller, CommandEnd, FilesystemSetup, GuestOutcome, Job, MdSetup, StorageSetup, Task, Terminal,
@@ -68,15 +68,16 @@ fn job(work: impl FnOnce(&str, &Place) -> Result<String>) -> Result<String> {
     let path = Path::new(SHARED).join(JOB);
     let text = fs::read_to_string(&path).map_err(|e| Error::system("the job", e))?;
     let job: Job = serde_json::from_str(&text).map_err(|e| Error::system("the job", e.into()))?;
+    let is_own = matches!(job.task, Task::Own(_));
     if job.has_overlay {
         root::overlay()?;
     }
+    if job.has_overlay && is_own {
+        root::hide_libraries();
+    }
     let place = storage::prepare(&job.storage)?;
-    match &job.task {
-        Task::Own(_) if job.has_overlay => root::hide_libraries(),
-        Task::Own(_) => {}
-        // A database and its client talk over the loopback, which gets its address with this.
-        _ => write("/sys/class/net/lo/flags", "0x9")?,
+    if !is_own {
+        program::prepare()?;
     }
     work_takes_time(true)?;
     let done = match &job.task {

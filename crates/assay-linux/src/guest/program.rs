@@ -1,13 +1,28 @@
 //! Programs of the user's in a guest.
 
 use super::job::{Caller, CommandEnd};
-use super::tools::{SHARED, no_program};
+use super::tools::{SHARED, no_program, write};
 use crate::error::{Error, Result};
-use crate::kernel::tool_path;
+use crate::kernel::{missing, tool_path};
 use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::{MetadataExt, symlink};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
+
+/// Prepares the guest for programs of the user's.
+///
+/// # Errors
+/// If the kernel has no loopback.
+pub(super) fn prepare() -> Result<()> {
+    for (name, file) in [("fd", ""), ("stdin", "/0"), ("stdout", "/1"), ("stderr", "/2")] {
+        let link = symlink(format!("/proc/self/fd{file}"), Path::new("/dev").join(name));
+        link.map_err(|e| Error::system("a link in /dev", e))?;
+    }
+    // A database and its client talk over the loopback, which gets its address with this.
+    write("/sys/class/net/lo/flags", "0x9")
+}
 
 /// Runs a program to its end. Returns how it ended, a [`CommandEnd`].
 pub(super) fn run(words: &[String], caller: &Caller) -> Result<String> {
@@ -38,7 +53,7 @@ pub(super) fn end(status: ExitStatus) -> String {
 /// library forks, which assay must not do in a guest (`guest/memory.rs` of `assay-engine`).
 ///
 /// # Errors
-/// If the guest has no such directory.
+/// If the guest has no such directory or program.
 pub(super) fn command(program: &str, caller: &Caller) -> Result<Command> {
     let directory = Path::new(&caller.directory);
     if !directory.is_dir() {
@@ -51,9 +66,9 @@ pub(super) fn command(program: &str, caller: &Caller) -> Result<Command> {
     let mut found = places.map(|place| directory.join(place).join(program));
     let found: Option<PathBuf> = match program.contains('/') {
         true => Some(directory.join(program)),
-        false => found.find(|path| path.is_file()),
+        false => found.find(|path| is_executable(path)),
     };
-    let found = found.unwrap_or_else(|| program.into());
+    let found = found.ok_or_else(|| no_program(program, ErrorKind::NotFound.into()))?;
     let mut command = match caller.user {
         None => {
             let mut command = Command::new(found);
@@ -62,7 +77,8 @@ pub(super) fn command(program: &str, caller: &Caller) -> Result<Command> {
         }
         Some((user, group)) => {
             // The standard library would fork to change the user.
-            let mut command = Command::new(tool_path(SETPRIV).unwrap_or_else(|| SETPRIV.into()));
+            let setpriv = tool_path(SETPRIV).ok_or_else(|| missing(SETPRIV, "util-linux"))?;
+            let mut command = Command::new(setpriv);
             command.arg(format!("--reuid={user}")).arg(format!("--regid={group}"));
             command.args(["--init-groups", "--"]).arg(found);
             command
@@ -71,6 +87,11 @@ pub(super) fn command(program: &str, caller: &Caller) -> Result<Command> {
     command.current_dir(directory).env_clear();
     command.envs(caller.environment.iter().map(|(name, value)| (name, value)));
     Ok(command)
+}
+
+/// Returns `true` for a file that may be executed.
+fn is_executable(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|about| about.is_file() && about.mode() & 0o111 != 0)
 }
 
 /// The tool of util-linux that runs a program as another user.

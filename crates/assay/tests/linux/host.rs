@@ -156,6 +156,7 @@ fn a_program_has_the_callers_directory_environment_and_files() {
     let before = all(&data);
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_assay"));
     command.current_dir(&data).env("ASSAY_WORD", "a b").env("PATH", elsewhere_first(&elsewhere));
+    command.env_remove("GLIBC_TUNABLES");
     command.args(["linux", "run", "--quiet", "--out", "../out", "--drive", &drive()]);
     let output = command.args(["--", "assay-tool"]).output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -181,11 +182,26 @@ fn a_program_runs_as_another_user() {
         return;
     }
     let directory = temporary();
+    let out = directory.path().join("out").display().to_string();
+    let run = |user: &str, words: &[&str]| {
+        let line = ["linux", "run", "--quiet", "--out", &out, "--drive", &drive(), "--user", user];
+        // Another user may not look into the directory of the tests.
+        assay(Path::new("/"), &[&line[..], &["--"], words].concat())
+    };
+    let users = std::fs::read_to_string("/etc/passwd").unwrap();
+    let mut users = users.lines().map(|line| line.split(':').collect::<Vec<_>>());
+    let Some(user) = users.find(|fields| fields.len() == 7 && fields[2] != "0") else {
+        println!("skipped: there is no user but root");
+        return;
+    };
+    let (name, home) = (user[0], user[5]);
     let script = "id -un; echo $HOME $USER; touch /run/mnt/file || echo refused";
-    let (said, _) = guest(directory.path(), 1, &["--user", "daemon"], script, &[]);
-    assert_eq!(said, "daemon\n/usr/sbin daemon\nrefused\n");
-    let line = ["linux", "run", "--drive", &drive(), "--user", "assay-nobody", "--", "true"];
-    let output = assay(directory.path(), &line);
+    let output = run(name, &["sh", "-c", script]);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let talk = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(said, format!("{name}\n{home} {name}\nrefused\n"), "{talk}");
+    std::fs::remove_dir_all(&out).unwrap();
+    let output = run("assay-nobody", &["true"]);
     let talk = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2), "{talk}");
     assert!(talk.contains("no user `assay-nobody`") && talk.contains("hint: "), "{talk}");
@@ -202,7 +218,23 @@ fn a_guest_whose_memory_is_full_says_so() {
     let output = assay(directory.path(), &[&line[..], &["sh", "-c", script]].concat());
     let talk = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(7), "{talk}");
-    assert!(talk.contains("killed 1 processes") && talk.contains("--memory"), "{talk}");
+    assert!(talk.contains("killed processes (1)") && talk.contains("--memory"), "{talk}");
+}
+
+#[test]
+fn a_program_that_is_not_there_is_named() {
+    if no_guests() {
+        return;
+    }
+    let directory = temporary();
+    for program in ["assay-nothing", "./assay-nothing", "/assay-nothing"] {
+        let line = ["linux", "run", "--quiet", "--out", "out", "--drive", &drive(), "--", program];
+        let output = assay(directory.path(), &line);
+        let talk = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(3), "{talk}");
+        assert!(talk.contains(&format!("`{program}` cannot be run")), "{talk}");
+        let _ = std::fs::remove_dir_all(directory.path().join("out"));
+    }
 }
 
 #[test]

@@ -159,8 +159,8 @@ pub fn main(options: LinuxRunOptions) -> Outcome {
     }
     if end.killed_for_memory > 0 {
         talk(&format!(
-            "the memory of the guest was full, and its kernel killed {} processes; give the guest \
-             more: `--memory SIZE` (now {})",
+            "the memory of the guest was full, and its kernel killed processes ({}); give the \
+             guest more: `--memory SIZE` (now {})",
             end.killed_for_memory, options.machine.memory
         ));
     }
@@ -261,7 +261,8 @@ struct User {
 
 /// Finds a user in `/etc/passwd`, which the guest has, too.
 fn found_user(name: &str) -> Result<User, Failure> {
-    let all = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let all = std::fs::read("/etc/passwd").unwrap_or_default();
+    let all = String::from_utf8_lossy(&all);
     let of = |line: &str| {
         let fields: Vec<&str> = line.split(':').collect();
         let [own, _, id, group, _, home, _] = fields[..] else { return None };
