@@ -49,7 +49,7 @@ libraries=$(ldd "$git" | sed -n 's|.*=> \(/.*\)/libz\.so.*|\1|p')
 [ -n "$libraries" ]
 mkdir upper work
 for kind in glibc-hwcaps/x86-64-v2 glibc-hwcaps/x86-64-v3 glibc-hwcaps/x86-64-v4 \
-  haswell haswell/avx512_1 tls/haswell
+  haswell haswell/avx512_1
 do
   mkdir -p upper/$kind
   cp "$libraries"/libz.so.1 upper/$kind
