@@ -52,10 +52,12 @@ exec 3<&0 </dev/null
 exec "$@" 3<&-
 "#;
 
-/// Returns a command for a program of this machine as [`tool`] does, for [`run_watched`].
+/// Returns a command for a program of this machine as [`tool`] does. The program and what it starts
+/// end even if assay is killed.
 pub(crate) fn watched_tool(program: &str) -> Command {
     let mut command = tool("sh");
     command.args(["-c", WATCHED, "sh"]).arg(tool_path(program).unwrap_or_else(|| program.into()));
+    command.stdin(Stdio::piped());
     command
 }
 
@@ -208,26 +210,6 @@ impl Drop for Group {
 /// # Errors
 /// If the program cannot be started, or `stop` returns `true`, which kills it.
 pub(crate) fn run(
-    command: &mut Command,
-    said: &Path,
-    stop: fn() -> bool,
-    meanwhile: impl FnMut(),
-) -> Result<ExitStatus> {
-    run_until(command.stdin(Stdio::null()), said, stop, meanwhile)
-}
-
-/// Does the same as [`run`] with a [`watched_tool`]. The program and what it starts end even if
-/// assay is killed.
-pub(crate) fn run_watched(
-    command: &mut Command,
-    said: &Path,
-    stop: fn() -> bool,
-    meanwhile: impl FnMut(),
-) -> Result<ExitStatus> {
-    run_until(command.stdin(Stdio::piped()), said, stop, meanwhile)
-}
-
-fn run_until(
     command: &mut Command,
     said: &Path,
     stop: fn() -> bool,

@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// A receiver of the build's progress.
 pub trait Progress {
@@ -41,7 +41,7 @@ impl Work<'_> {
     pub(super) fn run(&self, command: &mut Command) -> Result<String> {
         let said = self.path.join("said");
         let name = command.get_program().to_string_lossy().into_owned();
-        let status = child::run(command, &said, self.stop, || {})?;
+        let status = child::run(command.stdin(Stdio::null()), &said, self.stop, || {})?;
         let text = String::from_utf8_lossy(&fs::read(&said).unwrap_or_default()).into_owned();
         if status.success() {
             return Ok(text);
@@ -173,7 +173,7 @@ impl Work<'_> {
         let mut command = watched_tool("make");
         of_source(&mut command, tree, build).arg(format!("-j{jobs}")).arg("linux");
         let (mut log, mut text) = (None, String::new());
-        let status = child::run_watched(&mut command, &said, self.stop, || {
+        let status = child::run(&mut command, &said, self.stop, || {
             log = log.take().or_else(|| File::open(&said).ok());
             let more = log.as_mut().map(|log: &mut File| log.read_to_string(&mut text));
             if more.is_some_and(|more| more.is_ok_and(|count| count > 0)) {

@@ -207,9 +207,10 @@ fn live(
         scheduler: is_the_kernels.then(|| options.machine.scheduler.clone()),
         ..StorageSetup::default()
     };
+    let caller = caller(options.user.as_deref())?;
     let task = match &lent {
-        Some(lent) => Task::Shell(lent.terminal(), caller(options.user.as_deref())?),
-        None => Task::Command(options.command.clone(), caller(options.user.as_deref())?),
+        Some(lent) => Task::Shell(lent.terminal(), caller),
+        None => Task::Command(options.command.clone(), caller),
     };
     let job = Job::new(storage, task);
     let start = Start {
