@@ -35,7 +35,8 @@ pub(super) fn overlay() -> Result<()> {
     // The directory is the root of the overlay, and so its mode is that of the root.
     fs::set_permissions(UPPER, Permissions::from_mode(0o755))
         .map_err(|e| Error::system(UPPER, e))?;
-    let options = format!("lowerdir=/,upperdir={UPPER},workdir={WORK}");
+    // With a redirect, a directory of the machine can be renamed.
+    let options = format!("lowerdir=/,upperdir={UPPER},workdir={WORK},redirect_dir=on");
     let options = std::ffi::CString::new(options).expect("no zero in it");
     mount("overlay", ROOT, "overlay", MountFlags::empty(), options.as_c_str()).map_err(failed)?;
     for place in MOUNTED {

@@ -171,6 +171,26 @@ fn a_program_has_the_callers_directory_environment_and_files() {
     assert!(!Path::new("/etc/assay.new").exists() && !Path::new("/assay.new").exists());
 }
 
+/// A package manager renames directories of the machine, replaces them and removes them.
+#[test]
+fn a_program_may_replace_directories() {
+    if no_guests() {
+        return;
+    }
+    let directory = temporary();
+    let data = directory.path().join("data");
+    std::fs::create_dir_all(data.join("inside/deep")).unwrap();
+    std::fs::write(data.join("inside/deep/file"), "precious\n").unwrap();
+    let before = all(&data);
+    let script = "set -e; cd $1; mv inside other; cat other/deep/file; mv other/deep inside
+        rm -r other; mkdir other; echo new >other/file; cat inside/file other/file; rm -r inside
+        mkdir inside; ls -A inside other";
+    let words = [data.display().to_string()];
+    let (said, _) = guest(directory.path(), 1, &[], script, &[&words[0]]);
+    assert_eq!(said, "precious\nprecious\nnew\ninside:\n\nother:\nfile\n");
+    assert_eq!(all(&data), before);
+}
+
 /// Returns `PATH` with `directory` before all others.
 fn elsewhere_first(directory: &tempfile::TempDir) -> String {
     format!("{}:{}", directory.path().display(), std::env::var("PATH").unwrap())

@@ -9,6 +9,7 @@
 mod agreement;
 mod build;
 mod builds;
+mod clocks;
 #[path = "../command/mod.rs"]
 mod command;
 mod host;
