@@ -7,11 +7,12 @@
 use crate::cost::Costs;
 use crate::load::Run;
 use crate::metric;
+use crate::program;
 use crate::stats::ratio::{Mean, of as ratio};
 use crate::stats::{Basis, Estimate, shift, student};
 use assay_spec::decode::Source;
-use assay_spec::experiment::{Experiment, WorkloadSpec};
-use assay_spec::record::{CellRecord, RepeatRecord};
+use assay_spec::experiment::{Better, Experiment, WorkloadSpec};
+use assay_spec::record::{CellRecord, ProgramMetric, RepeatRecord};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -20,6 +21,8 @@ use std::collections::BTreeMap;
 pub struct Comparison {
     /// One row for each workload and pair of targets.
     pub rows: Vec<Row>,
+    /// One row for each number that a program printed, and pair of targets.
+    pub programs: Vec<ProgramRow>,
     /// What could not be compared, and why, in one line each.
     pub notes: Vec<String>,
 }
@@ -52,6 +55,27 @@ pub struct Row {
     pub standing: Standing,
     /// The prices of both targets, if both are known, have the same dates and are in one currency.
     pub cost: Option<CostRatio>,
+}
+
+/// A number that a program printed on one target against that on a reference.
+#[derive(Clone, Debug, Serialize)]
+pub struct ProgramRow {
+    /// The name of the experiment.
+    pub experiment: String,
+    /// The name of the workload.
+    pub workload: String,
+    /// The name of the target that is compared with.
+    pub reference: String,
+    /// The name of the target that is compared.
+    pub target: String,
+    /// The names of the runs of target and reference, if these are two runs.
+    pub runs: Option<(String, String)>,
+    /// The name of the metric.
+    pub metric: String,
+    /// The value of the target over that of the reference.
+    pub ratio: Estimate,
+    /// The ratio in a word.
+    pub standing: Standing,
 }
 
 /// The price of a target beside that of a reference.
@@ -194,6 +218,7 @@ pub fn runs(run: (&str, &Run), base: (&str, &Run)) -> Comparison {
     }
     let names = Some((run.0.to_owned(), base.0.to_owned()));
     c.rows.iter_mut().for_each(|row| row.runs.clone_from(&names));
+    c.programs.iter_mut().for_each(|row| row.runs.clone_from(&names));
     c
 }
 
@@ -204,9 +229,34 @@ impl Comparison {
                 row.cost = costs.and_then(|costs| cost_ratio(&row, costs));
                 self.rows.push(row);
             }
+            Err(_) if program::is_of_program(cell) && program::is_of_program(base) => {
+                self.programs.extend(printed(cell, base));
+            }
             Err(e) => self.notes.push(format!("{}, {}: {e}", cell.workload, cell.target)),
         }
     }
+}
+
+/// Compares the numbers that a program printed on two targets.
+fn printed(cell: &CellRecord, base: &CellRecord) -> Vec<ProgramRow> {
+    let one = |metric: &ProgramMetric| {
+        let ratio = ratio_of(cell, base, &metric.name).ok()?;
+        let better = match metric.better {
+            Better::Higher => ratio.interval,
+            Better::Lower => ratio.interval.map(|(low, high)| (1.0 / high, 1.0 / low)),
+        };
+        Some(ProgramRow {
+            experiment: cell.experiment.clone(),
+            workload: cell.workload.clone(),
+            reference: base.target.clone(),
+            target: cell.target.clone(),
+            runs: None,
+            metric: metric.name.clone(),
+            standing: Standing::of([better; 3]),
+            ratio,
+        })
+    };
+    program::metrics(cell).iter().filter_map(one).collect()
 }
 
 fn cost_ratio(row: &Row, (of, base): (&Costs, &Costs)) -> Option<CostRatio> {

@@ -6,6 +6,7 @@
 //! Findings do not judge published claims: the ledger does that.
 
 pub(crate) mod factors;
+mod programs;
 mod scaling;
 pub(crate) mod statement;
 
@@ -31,6 +32,7 @@ pub fn findings(whole: &Run) -> Vec<Finding> {
     let run = &*crate::factors::without(whole);
     for (experiment, workload) in run.workloads() {
         all.extend(ranking(run, experiment, workload));
+        all.extend(programs::ranking(run, experiment, workload));
     }
     all.extend(scaling::all(run));
     for target in asked(run) {

@@ -14,6 +14,7 @@ pub mod finding;
 pub mod ledger;
 pub mod load;
 pub mod metric;
+pub mod program;
 pub mod report;
 pub mod soundness;
 pub mod stats;

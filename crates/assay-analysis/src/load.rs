@@ -179,6 +179,7 @@ pub(crate) mod sample {
                 first: None,
                 steady: None,
                 device: vec![("wa".into(), 1.5)],
+                program: Vec::new(),
                 warnings: Vec::new(),
             }
         };

@@ -201,9 +201,12 @@ pub fn deviation(cell: &CellRecord, name: &str) -> Option<(f64, u64)> {
     several.then(|| estimate(cell, name).ok()?.deviation()).flatten()
 }
 
-/// Returns a number that the target reports.
+/// Returns a number that the program of the workload printed, or that the target reports.
 fn told(repeats: &[RepeatRecord], name: &str) -> Result<Estimate, MetricError> {
-    let of = |r: &RepeatRecord| r.device.iter().find(|(n, _)| n == name).map(|(_, v)| *v);
+    let of = |r: &RepeatRecord| {
+        let printed = r.program.iter().find(|metric| metric.name == name).map(|m| m.value);
+        printed.or_else(|| r.device.iter().find(|(n, _)| n == name).map(|(_, v)| *v))
+    };
     let values: Option<Vec<f64>> = repeats.iter().map(of).collect();
     values
         .and_then(|v| student::of_repeats(&v))

@@ -7,6 +7,8 @@ mod csv;
 mod factors;
 pub(crate) mod number;
 mod owned;
+mod pair;
+mod programs;
 mod table;
 mod tables;
 pub(crate) mod trace;

@@ -148,6 +148,7 @@ fn cell(target: &str, reads: [u64; 3]) -> CellRecord {
             first: None,
             steady: None,
             device: Vec::new(),
+            program: Vec::new(),
             warnings: Vec::new(),
         }
     };

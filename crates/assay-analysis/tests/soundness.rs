@@ -98,6 +98,7 @@ fn repeat(made: &Made, seed: u64) -> RepeatRecord {
         first: None,
         steady: None,
         device: made.told.clone(),
+        program: Vec::new(),
         warnings: Vec::new(),
     }
 }

@@ -83,6 +83,7 @@ fn repeat(
         first: None,
         steady: Some(SteadyRecord { rounds, window: 5, range: 0.2, slope: 0.1, reached: true }),
         device: vec![("wa".into(), 1.1)],
+        program: Vec::new(),
         warnings: Vec::new(),
     }
 }

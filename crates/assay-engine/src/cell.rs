@@ -66,7 +66,9 @@ pub fn run_cell(
         match run_on(&task, host.spec, target, experiment) {
             // The run goes on with its other cells if a guest breaks off.
             Err(e) if GUESTS_END.contains(&e.id) => {
-                cell.skipped = Some(e.message);
+                let is_own = e.id == "linux-guest" && !e.hint.is_empty();
+                let advice = if is_own { format!("; {}", e.hint) } else { String::new() };
+                cell.skipped = Some(e.message + &advice);
                 cell.failed = Some(false);
                 cell.repeats.clear();
                 break;

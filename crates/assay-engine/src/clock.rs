@@ -28,7 +28,7 @@ impl Clock {
     pub fn start() -> Clock {
         // Reading the clock also moves the time in the page, so the page is read after it.
         let start = monotonic();
-        let page = page().map(|[time, _]| (time, time.load(Ordering::Relaxed)));
+        let page = page().map(|[time, ..]| (time, time.load(Ordering::Relaxed)));
         Clock { start, page }
     }
 
@@ -88,7 +88,7 @@ impl BusyTime {
     }
 
     /// Returns a cell's counter with the time since the begin. There is none outside of guests, nor
-    /// where the kernel's work takes no time.
+    /// where neither the kernel's work nor a program's takes time.
     pub(crate) fn end(self) -> Option<(String, f64)> {
         let busy = processor_time() - self.0;
         (busy > Nanos::ZERO).then(|| ("processor_busy_s".to_owned(), busy.as_secs_f64()))
@@ -98,23 +98,48 @@ impl BusyTime {
 /// Returns the time that the processor of this guest has worked. It is zero outside of guests, and
 /// where the kernel's work takes no time.
 fn processor_time() -> Nanos {
-    page().map_or(Nanos::ZERO, |[_, worked]| Nanos(worked.load(Ordering::Relaxed)))
+    page().map_or(Nanos::ZERO, |[_, worked, ..]| Nanos(worked.load(Ordering::Relaxed)))
+}
+
+/// Counts what programs in this guest do in a phase that tells how long they compute.
+#[derive(Debug)]
+pub(crate) struct ProgramCounts([u64; 3]);
+
+impl ProgramCounts {
+    /// Notes the begin of the phase.
+    pub(crate) fn start() -> ProgramCounts {
+        ProgramCounts(program_counts())
+    }
+
+    /// Returns the counters of a cell since the begin.
+    pub(crate) fn end(self) -> impl Iterator<Item = (String, f64)> {
+        let names = ["program_calls", "program_moved_bytes", "program_faults"];
+        let counts = names.into_iter().zip(program_counts()).zip(self.0);
+        counts.map(|((name, now), before)| (name.to_owned(), (now - before) as f64))
+    }
+}
+
+/// Returns the system calls of all programs in this guest, the bytes that these have moved, and the
+/// programs' page faults. They are zero outside of guests.
+fn program_counts() -> [u64; 3] {
+    page()
+        .map_or([0; 3], |[_, _, counts @ ..]| counts.each_ref().map(|c| c.load(Ordering::Relaxed)))
 }
 
 /// Returns the page of the kernel's clock, if this is a guest that has one. Maps it once, for the
 /// life of the process.
-fn page() -> Option<&'static [AtomicU64; 2]> {
-    static MAPPED: OnceLock<Option<&'static [AtomicU64; 2]>> = OnceLock::new();
+fn page() -> Option<&'static [AtomicU64; 5]> {
+    static MAPPED: OnceLock<Option<&'static [AtomicU64; 5]>> = OnceLock::new();
     *MAPPED.get_or_init(|| {
         let file = File::open(CLOCK).ok()?;
         let (size, read, shared) = (4096, libc::PROT_READ, libc::MAP_SHARED);
         // SAFETY: a mapping at a place of the kernel's choice touches no memory of ours.
         let at =
             unsafe { libc::mmap(std::ptr::null_mut(), size, read, shared, file.as_raw_fd(), 0) };
-        // SAFETY: the page begins with two numbers, in nanoseconds: the time, and the time that the
-        // processor has worked. Only the kernel writes them, each as a whole; they are aligned, as
-        // pages are, and nobody unmaps them.
-        (at != libc::MAP_FAILED).then(|| unsafe { &*at.cast::<[AtomicU64; 2]>() })
+        // SAFETY: the page begins with five numbers: the time and the time that the processor has
+        // worked, in nanoseconds, and three counts. Only the kernel writes them, each as a whole;
+        // they are aligned, as pages are, and nobody unmaps them.
+        (at != libc::MAP_FAILED).then(|| unsafe { &*at.cast::<[AtomicU64; 5]>() })
     })
 }
 

@@ -20,6 +20,7 @@ use crate::program::{Program, REGION};
 use crate::socket_io;
 use assay_fs::{Scratch, changeable_by_others};
 use assay_spec::device::WorkCosts;
+use assay_spec::experiment::UserTime;
 use assay_spec::{Bytes, Nanos};
 use rustix::fs::{Mode, OFlags, openat, statfs, statvfs};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -54,6 +55,8 @@ pub struct Boot<'a> {
     pub memory: Bytes,
     /// The time that the kernel's work takes. `None` if it takes none.
     pub work: Option<WorkCosts>,
+    /// What concerns programs of the user's in a cell; `None` if there are none.
+    pub programs: Option<Programs>,
     /// The most requests of a drive at a time.
     pub queue_depth: u32,
     /// Block size of the drives.
@@ -64,6 +67,15 @@ pub struct Boot<'a> {
     pub limits: Limits,
     /// Whether the guest says when its drives are watched. Otherwise they are from the start.
     pub watches_itself: bool,
+}
+
+/// What concerns programs of the user's in a cell.
+#[derive(Clone, Copy, Debug)]
+pub struct Programs {
+    /// The seed of the kernel's random numbers, which programs get.
+    pub seed: u64,
+    /// The time that the programs' computing takes.
+    pub user_time: UserTime,
 }
 
 /// The host's path that the guest mounts: [`SHARED`], by a path that is the same in every guest.
@@ -325,6 +337,12 @@ fn command(boot: &Boot<'_>, path: &Path, disks: usize, console: &File) -> Result
     command.args((0..disks).map(|i| format!("virtio_uml.device=blk{i}:2")));
     if let Some(WorkCosts { wake, block, call, copy, crc32, crc32c, xor }) = boot.work {
         command.arg(format!("work={wake},{block},{call},{copy},{crc32},{crc32c},{xor}"));
+    }
+    if let Some(Programs { seed, user_time }) = boot.programs {
+        let [call, moved, fault] = user_time.costs();
+        command.arg(format!("program={call},{moved},{fault}"));
+        // The kernel mixes its command line into its random numbers.
+        command.arg(format!("seed={seed}"));
     }
     // The kernel passes parameters that it does not know to the environment of the first program.
     command.arg(format!("PATH={PATH}"));

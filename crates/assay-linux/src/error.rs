@@ -41,7 +41,7 @@ pub const EXPLANATIONS: &[(&str, &str)] = &[
         "The source given with `--source` is not the pinned version. Results belong to one kernel, \
          so assay takes another source only from apt, which has checked its signature.",
     ),
-    ("linux-command", "The guest has no such program. It sees this machine's files, read-only."),
+    ("linux-command", "The guest has no such program. It sees this machine's files."),
     (
         "linux-ended",
         "The kernel ended without a result; the message quotes its last lines. Perhaps something \
@@ -105,7 +105,7 @@ pub const EXPLANATIONS: &[(&str, &str)] = &[
     (
         "linux-silent",
         "The guest computed while its clock stood still, because a program's own work takes none. \
-         A loop that polls the clock, or spins, never ends.",
+         A loop that spins never ends.",
     ),
     (
         "linux-setting",
@@ -122,6 +122,22 @@ pub const EXPLANATIONS: &[(&str, &str)] = &[
     ),
     ("linux-system", "The system refused something that a guest needs."),
     ("linux-tool", "A tool failed in the guest. Its options come from the target as you wrote it."),
+    (
+        "program-failed",
+        "The `setup` or the `command` of a workload ended with an error; the message has the last \
+         lines that it printed. Both run in a guest as `sh -e -c`, which stops at the first \
+         command that fails, in the directory of the file system.",
+    ),
+    (
+        "program-output",
+        "The command of a workload ended well, but did not print a number where the `pattern` or \
+         the `json` of a metric says.",
+    ),
+    (
+        "program-user",
+        "The scripts of a workload with `user` run as this user, whom the machine must have: a \
+         guest has its users.",
+    ),
 ];
 
 /// The result of this crate.

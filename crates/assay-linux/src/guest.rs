@@ -23,6 +23,7 @@ use tools::{make, work_takes_time};
 pub use job::{
     Caller, CommandEnd, FilesystemSetup, GuestOutcome, Job, MdSetup, StorageSetup, Task, Terminal,
 };
+pub use program::{command, killed_for_memory};
 pub use signal::Signal;
 pub use storage::Place;
 pub use tools::{CLOCK, MOUNT, SHARED, drop_caches, run};
@@ -68,15 +69,14 @@ fn job(work: impl FnOnce(&str, &Place) -> Result<String>) -> Result<String> {
     let path = Path::new(SHARED).join(JOB);
     let text = fs::read_to_string(&path).map_err(|e| Error::system("the job", e))?;
     let job: Job = serde_json::from_str(&text).map_err(|e| Error::system("the job", e.into()))?;
-    let is_own = matches!(job.task, Task::Own(_));
     if job.has_overlay {
         root::overlay()?;
     }
-    if job.has_overlay && is_own {
+    if job.has_overlay && !job.runs_programs {
         root::hide_libraries();
     }
     let place = storage::prepare(&job.storage)?;
-    if !is_own {
+    if job.runs_programs {
         program::prepare()?;
     }
     work_takes_time(true)?;
@@ -88,6 +88,9 @@ fn job(work: impl FnOnce(&str, &Place) -> Result<String>) -> Result<String> {
         Task::Own(task) => work(task, &place)?,
     };
     work_takes_time(false)?;
+    if job.runs_programs {
+        program::end_all();
+    }
     match &place.filesystem {
         Some(filesystem) if filesystem.kind == "zfs" => storage::leave_pool()?,
         // The job may have unmounted it already.

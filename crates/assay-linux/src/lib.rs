@@ -16,6 +16,7 @@ pub mod machine;
 pub mod program;
 mod socket_io;
 pub mod store;
+pub mod user;
 pub mod vhost;
 
 pub use error::{Error, Result};

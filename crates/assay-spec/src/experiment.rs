@@ -9,6 +9,7 @@ mod family;
 mod files;
 pub(crate) mod host;
 mod phase;
+mod program;
 pub(crate) mod scale;
 mod stream;
 #[cfg(test)]
@@ -23,6 +24,7 @@ pub use files::{
 };
 pub use host::{ElevatorKind, Elevators, HostSpec, HostVariant};
 pub use phase::{Amount, ErrorLimit, Phases, StartState, SteadyRule, Step};
+pub use program::{Better, OutputMetric, OutputPlace, ProgramWork, RUN_TIME, UserTime};
 pub use scale::{SCALE_EXPECTED, Scale};
 pub use stream::{Address, Span, StreamSpec};
 pub use workload::{Arrival, Expectation, WorkloadSpec};
@@ -192,6 +194,7 @@ fn decode(top: &mut Section<'_>) -> Decoded<Experiment> {
             workloads.push(workload);
         }
     }
+    check_programs(top, &workloads, scale, factors.is_some())?;
     if workloads.is_empty() {
         let e = top.error(Kind::MissingKey, 0..0, "the experiment has no workload", "");
         return Err(with_hint(e, "add a `[[workload]]` section; see `examples/`"));
@@ -215,6 +218,27 @@ fn decode(top: &mut Section<'_>) -> Decoded<Experiment> {
         from_claims,
         text,
     })
+}
+
+/// Refuses what would change a program's conditions but not its work, or hide its metrics.
+fn check_programs(
+    top: &Section<'_>,
+    workloads: &[WorkloadSpec],
+    scale: Scale,
+    has_factors: bool,
+) -> Decoded<()> {
+    let Some(program) = workloads.iter().find(|w| w.is_program()) else { return Ok(()) };
+    let key = match (has_factors, scale == Scale::FULL) {
+        (true, _) => "factors",
+        (false, false) => "scale",
+        (false, true) => return Ok(()),
+    };
+    let message = format!("`{key}` does not go with the `command` of `{}`", program.name);
+    let e = top.error(Kind::Impossible, top.span_of(key), message, "one of the two");
+    Err(with_hint(
+        e,
+        "write smaller work into the command, or one target for each level of a factor",
+    ))
 }
 
 /// Decodes the share of the requests that may fail: 1 % by default.

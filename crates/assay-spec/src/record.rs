@@ -5,6 +5,7 @@
 //! measurements ([`CellsRecord`]) and nothing else: no wall-clock time and no path, so that on
 //! modelled targets the same seed gives the same bytes.
 
+use crate::experiment::Better;
 use crate::histogram::Histogram;
 use crate::request::Op;
 use crate::units::{Bytes, Nanos};
@@ -257,8 +258,25 @@ pub struct RepeatRecord {
     pub steady: Option<SteadyRecord>,
     /// The counters that the target reports, e.g. write amplification; (name, value).
     pub device: Vec<(String, f64)>,
+    /// The numbers that the workload's program printed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub program: Vec<ProgramMetric>,
     /// The warnings that a reader must know to trust the numbers.
     pub warnings: Vec<String>,
+}
+
+/// A number that a program printed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProgramMetric {
+    /// The name.
+    pub name: String,
+    /// The number as it was printed.
+    pub value: f64,
+    /// The unit, which the experiment says.
+    pub unit: String,
+    /// Which values are better.
+    pub better: Better,
 }
 
 /// The results of one kind of request.

@@ -68,10 +68,10 @@ fn drive_refused(changes: &[(&str, &str)], stderr: &str) {
 }
 
 /// What a workload with one stream in a closed loop takes; `@KEYS` below.
-const KEYS: &str = "expected one of `name`, `file`, `stream`, `read_share`, `sizes`, `size`, \
-                    `pattern`, `range`, `flush_every`, `fua`, `rate`, `jobs`, `queue_depth`, \
-                    `think`, `start`, `precondition`, `settle`, `measure`, `write_cache`, `first`, \
-                    `expect`";
+const KEYS: &str = "expected one of `name`, `command`, `file`, `stream`, `read_share`, `sizes`, \
+                    `size`, `pattern`, `range`, `flush_every`, `fua`, `rate`, `jobs`, \
+                    `queue_depth`, `think`, `start`, `precondition`, `settle`, `measure`, \
+                    `write_cache`, `first`, `expect`";
 
 /// For every kind of mistake: what is changed in [`EXPERIMENT`], and what is said then.
 const KINDS: &[(&str, &str, &str, &str)] = &[

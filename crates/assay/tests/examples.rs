@@ -42,6 +42,7 @@ const EXAMPLES: &[&str] = &[
     "no-log",
     "open-loop",
     "phases",
+    "program",
     "queues",
     "random",
     "read-write",
@@ -58,7 +59,7 @@ const EXAMPLES: &[&str] = &[
 ];
 
 /// Those that want the kernel for guests.
-const ON_LINUX: &[&str] = &["files", "linux"];
+const ON_LINUX: &[&str] = &["files", "linux", "program"];
 
 /// Whether this machine can run guests.
 fn has_guests() -> bool {

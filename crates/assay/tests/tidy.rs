@@ -36,6 +36,7 @@ const ALLOWED: &[&str] = &[
     "proptest",
     "rand_core",
     "rand_pcg",
+    "regex-lite",
     "rustix",
     "serde",
     "serde_json",

@@ -15,6 +15,15 @@ fn value(text: &str) -> Value {
     parsed.unwrap().evaluate(&look_up).unwrap()
 }
 
+/// Only the experiment knows the unit of what a program prints.
+#[test]
+fn a_printed_number_has_no_unit() {
+    for text in ["run_time < 10", "commit_time < 10", "client_latency > 3"] {
+        Expr::parse_expectation(text).unwrap_or_else(|e| panic!("{text}: {}", e.message));
+    }
+    assert!(Expr::parse_expectation("drive_time < 10").is_err(), "a time needs a unit");
+}
+
 #[test]
 fn numbers_units_and_binding() {
     let cases = [

@@ -214,6 +214,10 @@ fn is_zero(n: &Node) -> bool {
 
 /// Returns the dimension of a metric as in [`metric::NAMES`]; `None` if only the target knows it.
 pub(super) fn of_metric(name: &str) -> Option<Dimension> {
+    // Only the experiment knows the unit of what a program prints.
+    if !metric::is_known(name) {
+        return None;
+    }
     if !metric::is_measured(name) {
         let times = name.ends_with("_time").then_some(Dimension::TIME);
         return times.or_else(|| name.starts_with("client_").then_some(Dimension::RATE));

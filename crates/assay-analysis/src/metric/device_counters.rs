@@ -103,6 +103,9 @@ pub const OF_FILES: &[&str] = &[
     "queue_time",
     "clients_served",
     "fairness",
+    "program_calls",
+    "program_moved_bytes",
+    "program_faults",
 ];
 
 /// Returns `true` if a target or a workload may report `name`.

@@ -6,6 +6,7 @@ use super::svg::{self, Axis, Bar, ChartText, Ink, Line};
 
 use crate::load::Run;
 use crate::metric;
+use crate::program;
 use assay_spec::Histogram;
 use assay_spec::histogram::midpoint;
 use assay_spec::record::CellRecord;
@@ -64,6 +65,44 @@ pub fn bandwidth(run: &Run) -> String {
         out += &figure(&caption(&cells, workload), &svg::bars(&words, x, &bars), "");
     }
     out + "</div>"
+}
+
+/// Returns a bar chart for each workload that is a program, with the first number that it printed
+/// on every target; nothing if the run has no such workload.
+pub fn programs(run: &Run) -> String {
+    let mut out = String::new();
+    for (experiment, workload) in run.workloads() {
+        let cells: Vec<&CellRecord> =
+            run.cells_of(experiment, workload).filter(|c| program::is_of_program(c)).collect();
+        let Some(by) = cells.first().and_then(|cell| program::metrics(cell).first()) else {
+            continue;
+        };
+        let bar = |c: &&CellRecord| {
+            let e = metric::estimate(c, &by.name).ok()?;
+            Some(Bar {
+                style: style(run, &c.target),
+                name: c.target.clone(),
+                value: e.value,
+                interval: e.interval,
+                text: crate::text::plus_minus(&e),
+                pale: false,
+                published: None,
+            })
+        };
+        let bars: Vec<Bar> = cells.iter().filter_map(bar).collect();
+        let heading = program::heading(by);
+        let list: Vec<String> = bars.iter().map(|b| format!("{} {}", b.name, b.text)).collect();
+        let words = ChartText {
+            id: format!("program-{}-{}", slug(experiment), slug(workload)),
+            title: format!("{heading}, {workload}"),
+            description: list.join(", "),
+        };
+        let scale = Scale::log_over(bars.iter().map(|bar| bar.value));
+        let name = format!("{heading}, log scale");
+        let x = Axis { scale, label: axis::number, name: &name };
+        out += &figure(&caption(&cells, workload), &svg::bars(&words, x, &bars), "");
+    }
+    if out.is_empty() { out } else { format!("<div class=\"figures\">{out}</div>") }
 }
 
 /// Returns the points of the distribution function.

@@ -11,10 +11,11 @@ pub(super) fn items<'a>(all: impl Iterator<Item = &'a Finding>) -> String {
             f.evidence.iter().map(|e| format!("<li>{}</li>", escape(e))).collect();
         out += &format!(
             "<details><summary class=\"dim\">Evidence</summary><ul>{evidence}\
-             <li>Threshold: {}. {} requests.</li><li>Again: \
+             <li>Threshold: {}.{}</li><li>Again: \
               <code>{}</code></li></ul></details></li>",
             escape(&f.threshold),
-            f.samples,
+            // A program's requests are not known.
+            if f.samples > 0 { format!(" {} requests.", f.samples) } else { String::new() },
             escape(&f.reproduce)
         );
     }

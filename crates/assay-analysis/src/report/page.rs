@@ -7,6 +7,7 @@ use super::{charts, claims, factors, figures, specs, style, tables};
 use crate::finding::{DOUBTS, FACTORS, Finding, SCALING, findings};
 use crate::ledger::LedgerVerdicts;
 use crate::load::Run;
+use crate::program;
 
 /// Returns the whole page.
 pub fn page(whole: &Run, ledgers: &[LedgerVerdicts]) -> String {
@@ -22,6 +23,7 @@ pub fn page(whole: &Run, ledgers: &[LedgerVerdicts]) -> String {
     let others: Vec<Finding> = all.into_iter().filter(|f| !elsewhere(f)).collect();
     let mut sections: Vec<(&str, &str, String)> = vec![
         ("findings", "Findings", finding_list(&others)),
+        ("programs", "Programs", charts::programs(run) + &tables::programs(run)),
         ("bandwidth", "Bandwidth", charts::bandwidth(run)),
         ("latency", "Latency", charts::latency(run)),
         ("time", "Over time", charts::over_time(run)),
@@ -32,9 +34,15 @@ pub fn page(whole: &Run, ledgers: &[LedgerVerdicts]) -> String {
         ("warnings", "Warnings", specs::warnings(run)),
         ("setting", "Machine, command and specs", specs::setting(run) + &specs::specs(run)),
     ];
-    if run.cells.is_empty() && factors.is_some() {
-        let of_single = ["bandwidth", "latency", "time", "metrics", "comparison"];
-        sections.retain(|(id, ..)| !of_single.contains(id));
+    let measured = || run.cells.iter().filter(|cell| cell.skipped.is_none());
+    if !measured().any(program::is_of_program) {
+        sections.retain(|(id, ..)| *id != "programs");
+    }
+    if run.cells.is_empty() && factors.is_some()
+        || measured().count() > 0 && measured().all(program::is_of_program)
+    {
+        let of_requests = ["bandwidth", "latency", "time", "metrics", "comparison"];
+        sections.retain(|(id, ..)| !of_requests.contains(id));
     }
     if let Some(factors) = factors {
         sections.insert(0, ("factors", "Factors", factors));

@@ -5,6 +5,7 @@ use crate::compare::{self, Comparison};
 use crate::cost::Costs;
 use crate::load::Run;
 use crate::metric;
+use crate::program;
 use crate::stats::{Basis, Estimate, drift};
 use crate::text::{count, money, plus_minus, time_unit};
 use assay_spec::record::{CellRecord, RepeatRecord};
@@ -71,6 +72,9 @@ pub fn metrics(run: &Run) -> String {
     for (experiment, workload) in run.workloads() {
         let mut rows = Vec::new();
         let costs = costs.as_ref().filter(|c| c.any(run.cells_of(experiment, workload)));
+        if run.cells_of(experiment, workload).any(program::is_of_program) {
+            continue;
+        }
         for cell in run.cells_of(experiment, workload) {
             let mut row = metric_row(cell);
             costs.iter().for_each(|costs| row.extend(cost_columns(costs, cell)));
@@ -83,6 +87,35 @@ pub fn metrics(run: &Run) -> String {
         heading.extend(per.iter().flatten().map(String::as_str));
         out += &table(&format!("{experiment}: {workload}"), &heading, &rows);
         out += &costs.map_or_else(String::new, below);
+    }
+    out
+}
+
+/// Returns what programs printed and what their drives did, in a table for each workload.
+pub fn programs(run: &Run) -> String {
+    let mut out = String::new();
+    for (experiment, workload) in run.workloads() {
+        let cells = || run.cells_of(experiment, workload).filter(|c| program::is_of_program(c));
+        let Some(one) = cells().next() else { continue };
+        let mut heading = vec!["target".to_owned()];
+        heading.extend(program::metrics(one).iter().map(program::heading));
+        heading.extend(program::drive_rates(one).iter().map(|(name, _)| format!("drives: {name}")));
+        heading.push("repeats".to_owned());
+        let heading: Vec<&str> = heading.iter().map(String::as_str).collect();
+        let row = |cell: &CellRecord| {
+            let printed = |name: &str| match metric::estimate(cell, name) {
+                Ok(e) => with_uncertainty(&plus_minus(&e), &e, 1.0),
+                Err(e) => escape(&e.to_string()),
+            };
+            let mut row = vec![escape(&cell.target)];
+            row.extend(program::metrics(one).iter().map(|metric| printed(&metric.name)));
+            let rates = program::drive_rates(cell).into_iter();
+            row.extend(rates.map(|(_, rate)| rate.map_or("–".into(), three_digits)));
+            row.push(cell.repeats.len().to_string());
+            row
+        };
+        let rows: Vec<Vec<String>> = cells().map(row).collect();
+        out += &table(&format!("{experiment}: {workload}"), &heading, &rows);
     }
     out
 }
@@ -164,10 +197,29 @@ pub fn comparison(run: &Run) -> String {
          the \
          largest distance between the two distributions.</p>{}{}{}",
         escape(reference),
-        table(&format!("against {reference}"), &heading, &rows),
+        table(&format!("against {reference}"), &heading, &rows) + &programs_compared(&c, reference),
         costs.as_ref().map_or_else(String::new, below),
         notes(&c)
     )
+}
+
+/// Returns the table of what programs printed, against the reference; nothing if there are none.
+fn programs_compared(c: &Comparison, reference: &str) -> String {
+    if c.programs.is_empty() {
+        return String::new();
+    }
+    let row = |row: &compare::ProgramRow| {
+        vec![
+            escape(&row.workload),
+            escape(&row.target),
+            escape(&row.metric),
+            with_uncertainty(&three_digits(row.ratio.value), &row.ratio, 1.0),
+            row.standing.name().to_owned(),
+        ]
+    };
+    let rows: Vec<Vec<String>> = c.programs.iter().map(row).collect();
+    let heading = ["workload", "target", "metric", "ratio", "in a word"];
+    table(&format!("programs against {reference}"), &heading, &rows)
 }
 
 fn notes(c: &Comparison) -> String {
@@ -255,8 +307,14 @@ pub fn cards(run: &Run) -> String {
         }
         out += "<dl>";
         for cell in run.cells.iter().filter(|c| c.target == target).take(4) {
-            let value = metric::estimate(cell, "bandwidth")
-                .map_or_else(|_| "not measured".into(), |e| plus_minus(&e.scaled(1e-6)) + " MB/s");
+            let (name, factor, unit) = match program::metrics(cell).first() {
+                Some(printed) => (&*printed.name, 1.0, &*printed.unit),
+                None => ("bandwidth", 1e-6, "MB/s"),
+            };
+            let value = metric::estimate(cell, name).map_or_else(
+                |_| "not measured".into(),
+                |e| format!("{} {unit}", plus_minus(&e.scaled(factor))),
+            );
             out += &format!(
                 "<div><dt>{}</dt><dd>{}</dd></div>",
                 escape(&cell.workload),

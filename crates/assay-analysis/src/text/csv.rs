@@ -3,7 +3,9 @@
 use crate::cost::{Costs, not_included};
 use crate::load::Run;
 use crate::metric;
+use crate::program;
 use crate::stats::Estimate;
+use assay_spec::record::CellRecord;
 
 /// The metrics of every cell. A cell with several kinds of requests has them for each kind as well.
 const METRICS: &[(&str, &str)] = &[
@@ -81,9 +83,11 @@ pub fn csv(run: &Run) -> String {
     out
 }
 
-fn names(cell: &assay_spec::record::CellRecord) -> Vec<(String, &'static str)> {
-    let mut names: Vec<(String, &str)> =
-        METRICS.iter().map(|(m, unit)| ((*m).to_owned(), *unit)).collect();
+fn names(cell: &CellRecord) -> Vec<(String, &str)> {
+    let mut names: Vec<(String, &str)> = match program::is_of_program(cell) {
+        true => Vec::new(),
+        false => METRICS.iter().map(|(m, unit)| ((*m).to_owned(), *unit)).collect(),
+    };
     let kinds = |op| cell.repeats.iter().any(|r| r.ops.iter().any(|o| o.op == op));
     let ops: Vec<_> = assay_spec::Op::ALL.into_iter().filter(|op| kinds(*op)).collect();
     if ops.len() > 1 {
@@ -93,6 +97,7 @@ fn names(cell: &assay_spec::record::CellRecord) -> Vec<(String, &'static str)> {
     }
     let told = cell.repeats.first().map(|r| r.device.as_slice()).unwrap_or_default();
     names.extend(told.iter().map(|(name, _)| (name.clone(), "")));
+    names.extend(program::metrics(cell).iter().map(|m| (m.name.clone(), m.unit.as_str())));
     names
 }
 

@@ -2,6 +2,8 @@
 
 use super::costs::money;
 use super::number::{count, plus_minus, time_unit};
+use super::pair::{against, labelled, ratio};
+use super::programs;
 use super::table::{Table, clip, wrap};
 use crate::compare::{Comparison, Row};
 use crate::cost::Costs;
@@ -9,6 +11,7 @@ use crate::ledger::phrases::plain;
 use crate::ledger::{LedgerVerdicts, PredicateVerdict, ValueVerdict};
 use crate::load::Run;
 use crate::metric;
+use crate::program;
 use crate::soundness;
 use crate::stats::Estimate;
 use assay_spec::record::CellRecord;
@@ -18,7 +21,7 @@ use assay_spec::units::{human_time, three_digits};
 const SHOWN: usize = 4;
 
 /// Returns the run as a table: a block for each workload, a row for each target. It has at most 100
-/// columns for target names of up to 16 characters.
+/// columns for target names of up to 16 characters, unless a program prints many numbers.
 pub fn summary_table(whole: &Run) -> String {
     let run = &*crate::factors::without(whole);
     let mut out = String::new();
@@ -30,11 +33,10 @@ pub fn summary_table(whole: &Run) -> String {
         // A single experiment is not named.
         let of = if several { format!("{experiment}/") } else { String::new() };
         out += &format!("{of}{workload}  {}\n", summary.unwrap_or(""));
-        let heading = ["target", "MB/s", "IOPS", "mean", "p50", "p99", "p99.9", "", "max"];
-        let mut table = Table::new(&heading, &[0, 7]);
-        for cell in &cells {
-            table.row(row(cell));
-        }
+        let table = match cells.iter().find(|cell| program::is_of_program(cell)) {
+            Some(one) => programs::table(one, &cells),
+            None => request_table(&cells),
+        };
         let cost = costs.as_ref().map_or_else(Vec::new, |c| super::costs::lines(c, &cells));
         for line in table.lines().into_iter().chain(cost) {
             out += &format!("  {line}\n");
@@ -44,6 +46,14 @@ pub fn summary_table(whole: &Run) -> String {
     out += &super::factors::lines(whole);
     out += &notes(run);
     out
+}
+
+/// Returns the table of a workload of requests.
+fn request_table(cells: &[&CellRecord]) -> Table {
+    let heading = ["target", "MB/s", "IOPS", "mean", "p50", "p99", "p99.9", "", "max"];
+    let mut table = Table::new(&heading, &[0, 7]);
+    cells.iter().for_each(|cell| table.row(row(cell)));
+    table
 }
 
 fn row(cell: &CellRecord) -> Vec<String> {
@@ -155,7 +165,8 @@ fn without_interval(run: &Run) -> Vec<String> {
     let mut more = 0;
     for cell in &run.cells {
         let mut named: Vec<(String, Vec<&str>)> = Vec::new();
-        for name in ["bandwidth", "mean", "p50", "p99", "p99.9"] {
+        let printed = program::metrics(cell).iter().map(|metric| metric.name.as_str());
+        for name in ["bandwidth", "mean", "p50", "p99", "p99.9"].into_iter().chain(printed) {
             if let Ok(Estimate { interval: None, basis, .. }) = metric::estimate(cell, name) {
                 let why = basis.to_string();
                 match named.iter_mut().find(|(other, _)| *other == why) {
@@ -271,10 +282,11 @@ fn value_row(v: &ValueVerdict) -> Vec<String> {
 /// Returns the effect sizes of a comparison: a block for each workload and reference.
 pub fn comparison(c: &Comparison) -> String {
     let mut out = String::new();
-    let block = |row: &Row| (row.experiment.clone(), row.workload.clone(), against(row));
+    let reference = |row: &Row| against(&row.target, &row.reference, row.runs.as_ref());
+    let block = |row: &Row| (row.experiment.clone(), row.workload.clone(), reference(row));
     for rows in c.rows.chunk_by(|a, b| block(a) == block(b)) {
         let Some(first) = rows.first() else { continue };
-        out += &format!("{} against {}\n", first.workload, against(first));
+        out += &format!("{} against {}\n", first.workload, reference(first));
         let heading = ["target", "bandwidth x", "p50 x", "p99 x", "A", "KS", ""];
         let mut table = Table::new(&heading, &[0, 6]);
         rows.iter().for_each(|row| table.row(comparison_row(row)));
@@ -283,6 +295,7 @@ pub fn comparison(c: &Comparison) -> String {
         }
         out.push('\n');
     }
+    out += &programs::compared(&c.programs);
     let legend = "x: value of the target over that of the reference, with 95 % interval; = every \
                   repeat gave the same, * no interval. A: probability that a request of the target \
                   is faster than one of the reference. KS: largest distance of the distributions. \
@@ -302,7 +315,7 @@ fn comparison_costs(rows: &[Row]) -> Vec<String> {
     let mut table = Table::new(&heading, &[0]);
     for (row, cost) in priced() {
         table.row(vec![
-            clip(&labelled(row), 22),
+            clip(&labelled(&row.target, row.runs.as_ref()), 22),
             money(cost.price),
             money(cost.reference),
             three_digits(cost.price / cost.reference),
@@ -314,40 +327,13 @@ fn comparison_costs(rows: &[Row]) -> Vec<String> {
     lines
 }
 
-/// Returns what a row is compared with: another target, another run, or both.
-fn against(row: &Row) -> String {
-    match &row.runs {
-        None => row.reference.clone(),
-        Some((_, base)) if row.target == row.reference => base.clone(),
-        Some((_, base)) => format!("{} ({base})", row.reference),
-    }
-}
-
-/// Returns the name of the target, with that of the run if there are two.
-fn labelled(row: &Row) -> String {
-    match &row.runs {
-        Some((run, _)) => format!("{} ({run})", row.target),
-        None => row.target.clone(),
-    }
-}
-
-fn ratio(e: &Estimate) -> String {
-    match e.interval {
-        Some((low, high)) if low == high => format!("{} =", three_digits(e.value)),
-        Some((low, high)) => {
-            format!("{} ({}..{})", three_digits(e.value), three_digits(low), three_digits(high))
-        }
-        None => format!("{} *", three_digits(e.value)),
-    }
-}
-
 fn comparison_row(row: &Row) -> Vec<String> {
     let shift = |e: &Option<Estimate>| {
         let text = e.as_ref().map(|e| format!("{}{:.2}", mark_of_share(e), e.value));
         text.unwrap_or_else(|| "-".into())
     };
     vec![
-        clip(&labelled(row), 22),
+        clip(&labelled(&row.target, row.runs.as_ref()), 22),
         ratio(&row.bandwidth),
         ratio(&row.p50),
         ratio(&row.p99),

@@ -132,6 +132,7 @@ pub(crate) fn run_on_files(
         first,
         steady: None,
         device: told,
+        program: done.metrics,
         warnings: done.warnings,
     })
 }

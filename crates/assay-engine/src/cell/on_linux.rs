@@ -6,12 +6,12 @@ use crate::linux::task::Task;
 use crate::linux::{LinuxSetup, Start, rotational, run_guest};
 use crate::measure::log::LogWriter;
 use assay_fs::{Directory, Draft, Replace};
-use assay_linux::boot::Outcome;
+use assay_linux::boot::{Outcome, Programs};
 use assay_linux::clock::Schedule;
 use assay_linux::guest::{self, FilesystemSetup, GuestOutcome, Job, MdSetup};
 use assay_linux::limits::Limits;
 use assay_spec::array::Level;
-use assay_spec::experiment::Experiment;
+use assay_spec::experiment::{Experiment, FileWork};
 use assay_spec::linux::{self, LinuxSpec};
 use assay_spec::record::RepeatRecord;
 use assay_spec::{Nanos, Op};
@@ -40,9 +40,17 @@ pub(super) fn run_linux(
     };
     let task = serde_json::to_string(&task).expect("plain data");
     let job = Job::new(storage_setup(setup), guest::Task::Own(task));
+    let programs = match &repeat.workload.files {
+        Some(FileWork::Program(work)) => {
+            Some(Programs { seed: repeat.seed, user_time: work.user_time })
+        }
+        _ => None,
+    };
+    let job = if programs.is_some() { job.with_programs() } else { job };
     let start = Start {
         past: repeat.past(),
         cached: repeat.workload.write_cache,
+        programs,
         watches_itself: true,
         limits: Limits { time: LIFE, silence: SILENCE, stop: crate::stop::is_interrupted },
         schedule: Schedule::Shared,

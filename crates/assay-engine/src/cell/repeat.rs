@@ -116,6 +116,7 @@ impl Repeat<'_> {
             first,
             steady,
             device: busy.into_iter().collect(),
+            program: Vec::new(),
             warnings,
         })
     }

@@ -1,8 +1,11 @@
 //! The reasons why a workload cannot be measured on a target, with advice.
 
 use crate::plan::{PlannedTarget, TargetKind};
+use assay_linux::user::User;
 use assay_spec::Bytes;
-use assay_spec::experiment::{CacheReset, FileWork, Operation, StartState, WorkloadSpec};
+use assay_spec::experiment::{
+    CacheReset, FileWork, Operation, ProgramWork, StartState, WorkloadSpec,
+};
 
 /// Returns the reason why this workload cannot be measured on this target, if there is one.
 pub(super) fn reason(workload: &WorkloadSpec, target: &PlannedTarget) -> Option<String> {
@@ -16,6 +19,9 @@ pub(super) fn reason(workload: &WorkloadSpec, target: &PlannedTarget) -> Option<
         && let Err(why) = &setup.kernel
     {
         return Some(why.clone());
+    }
+    if let Some(FileWork::Program(work)) = &workload.files {
+        return cannot_run(work, &target.kind);
     }
     if let Some(work) = &workload.files {
         return match &target.kind {
@@ -68,6 +74,20 @@ pub(super) fn reason(workload: &WorkloadSpec, target: &PlannedTarget) -> Option<
     let smallest = workload.max_size();
     (target.record.capacity < smallest)
         .then(|| format!("the target is smaller than one request of {smallest}"))
+}
+
+/// Returns why a program cannot be run on a target, if so.
+fn cannot_run(work: &ProgramWork, target: &TargetKind) -> Option<String> {
+    match target {
+        TargetKind::Linux(setup) if setup.spec.settings.filesystem.is_some() => {}
+        _ => {
+            let why = "the workload has a `command`, which runs on a file system of a guest: use \
+                       `linux(fs=ext4, …)`";
+            return Some(why.to_owned());
+        }
+    }
+    let user = work.user.as_ref().filter(|name| User::find(name).is_none())?;
+    Some(format!("the workload runs as `{user}`, and this machine has no such user"))
 }
 
 /// Checks whether all modelled drives of a target can be built in the steady state of random

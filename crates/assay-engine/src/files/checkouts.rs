@@ -81,7 +81,7 @@ pub(super) fn run(stage: &mut Stage<'_>, work: &Checkouts) -> Result<Done> {
     let is_whole = done == all;
     let cut = || format!("only {done} of {all} checkouts were done: the time was over");
     let warnings = if is_whole { Vec::new() } else { vec![cut()] };
-    Ok(Done { elapsed, is_whole, told: Vec::new(), warnings })
+    Ok(Done { elapsed, is_whole, warnings, ..Done::default() })
 }
 
 /// Checks out `tags`, which come with the number of bytes that a checkout writes. Adds the time

@@ -68,7 +68,7 @@ pub(super) fn run(stage: &mut Stage<'_>, work: &Clients) -> Result<Done> {
     };
     // Clients run for a given time, so no time of the whole work can be derived.
     let told = rates.map_or_else(Vec::new, |rates| statistics(&rates, work.rate));
-    Ok(Done { elapsed: time, is_whole: false, told, warnings })
+    Ok(Done { elapsed: time, told, warnings, ..Done::default() })
 }
 
 /// Runs client `job` until `time`. Returns the records that it has read by then.

@@ -6,6 +6,7 @@
 
 mod checkouts;
 mod clients;
+mod program;
 mod queue;
 mod records;
 mod stage;
@@ -39,6 +40,7 @@ pub(crate) fn run(
         FileWork::Clients(clients) => clients::run(&mut stage, clients),
         FileWork::Walk(walk) => walk::run(&mut stage, walk),
         FileWork::Checkouts(checkouts) => checkouts::run(&mut stage, checkouts),
+        FileWork::Program(program) => program::run(&mut stage, program),
     }?;
     done.told.extend(stage.queue.iter().flat_map(Queue::told));
     Ok(done)

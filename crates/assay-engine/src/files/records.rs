@@ -75,7 +75,7 @@ pub(super) fn run(stage: &mut Stage<'_>, work: &Records) -> Result<Done> {
     let cut = format!("only {done} of {count} records were done: the time was over");
     let is_cut = done < count && !is_enough(meter.last_end());
     let warnings = if is_cut { vec![cut] } else { Vec::new() };
-    Ok(Done { elapsed, is_whole: done == count, told: Vec::new(), warnings })
+    Ok(Done { elapsed, is_whole: done == count, warnings, ..Done::default() })
 }
 
 /// Reads or writes the record at `offset`; returns the kind of operation.

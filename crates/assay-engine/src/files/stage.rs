@@ -8,6 +8,7 @@ use crate::measure::sample::Sample;
 use crate::stop::{interrupted, is_interrupted};
 use assay_fs::Directory;
 use assay_spec::experiment::CacheReset;
+use assay_spec::record::ProgramMetric;
 use assay_spec::{Bytes, Nanos, Op};
 use std::fs::File;
 use std::io;
@@ -68,6 +69,8 @@ pub struct Done {
     pub is_whole: bool,
     /// Results that only this kind of work has: (name, value).
     pub told: Vec<(String, f64)>,
+    /// The numbers that a program printed.
+    pub metrics: Vec<ProgramMetric>,
     /// Warnings for readers of the results.
     pub warnings: Vec<String>,
 }

@@ -72,7 +72,7 @@ pub(super) fn run(stage: &mut Stage<'_>, work: &Walk) -> Result<Done> {
     } else {
         Vec::new()
     };
-    Ok(Done { elapsed, is_whole: !cut, told: Vec::new(), warnings })
+    Ok(Done { elapsed, is_whole: !cut, warnings, ..Done::default() })
 }
 
 /// Replaces up to a third of the files: removes old ones, and creates new ones in the space that

@@ -14,7 +14,7 @@ pub use setup::{LinuxSetup, rotational};
 use crate::error::Result;
 use crate::measure::log::LogWriter;
 use crate::target::block::{Image, open_image};
-use assay_linux::boot::{Boot, Outcome, boot};
+use assay_linux::boot::{Boot, Outcome, Programs, boot};
 use assay_linux::clock::Schedule;
 use assay_linux::console::Console;
 use assay_linux::disks::Traced;
@@ -36,6 +36,8 @@ pub struct Start {
     pub past: InitialState,
     /// Whether the write caches of its drives are on.
     pub cached: bool,
+    /// What concerns programs of the user's in a cell; `None` if there are none.
+    pub programs: Option<Programs>,
     /// Whether requests to the drives are counted only from the guest's signal on; otherwise they
     /// are counted from the start.
     pub watches_itself: bool,
@@ -78,6 +80,7 @@ pub fn run_guest(
         job: job.text(),
         memory: settings.memory,
         work: setup.processor.as_ref().map(ProcessorSpec::costs),
+        programs: start.programs,
         queue_depth: match settings.historical() {
             // Twice the old kernels' `nr_requests` of 128, which limited each direction, so that
             // the elevator has as many requests to choose from.

@@ -9,6 +9,9 @@ pub struct Job {
     pub storage: StorageSetup,
     /// The task.
     pub task: Task,
+    /// Whether the task runs programs of the user's.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub runs_programs: bool,
     /// Whether the guest may change the host's files in its memory, and sees those in `/tmp`.
     /// [`Job::text`] sets this.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -18,7 +21,14 @@ pub struct Job {
 impl Job {
     /// Creates a job.
     pub fn new(storage: StorageSetup, task: Task) -> Job {
-        Job { storage, task, has_overlay: false }
+        let runs_programs = !matches!(task, Task::Own(_));
+        Job { storage, task, runs_programs, has_overlay: false }
+    }
+
+    /// Returns the job as one whose task runs programs of the user's.
+    #[must_use]
+    pub fn with_programs(self) -> Job {
+        Job { runs_programs: true, ..self }
     }
 
     /// Returns the job as JSON, which the guest reads.
@@ -30,8 +40,7 @@ impl Job {
 
 /// Returns `true` if a job runs programs of the user's, or names something in `/tmp`.
 fn needs_overlay(job: &Job) -> bool {
-    let text = serde_json::to_string(job).expect("plain data");
-    !matches!(job.task, Task::Own(_)) || names_tmp(&text)
+    job.runs_programs || names_tmp(&serde_json::to_string(job).expect("plain data"))
 }
 
 /// Returns `true` if a text names `/tmp` or something in it, and not in the middle of another path.

@@ -4,6 +4,7 @@ use super::job::{Caller, CommandEnd};
 use super::tools::{SHARED, no_program, write};
 use crate::error::{Error, Result};
 use crate::kernel::{missing, tool_path};
+use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::{MetadataExt, symlink};
@@ -20,6 +21,8 @@ pub(super) fn prepare() -> Result<()> {
         let link = symlink(format!("/proc/self/fd{file}"), Path::new("/dev").join(name));
         link.map_err(|e| Error::system("a link in /dev", e))?;
     }
+    // A name that everybody can look up.
+    write("/proc/sys/kernel/hostname", "localhost")?;
     // A database and its client talk over the loopback, which gets its address with this.
     write("/sys/class/net/lo/flags", "0x9")
 }
@@ -37,14 +40,37 @@ pub(super) fn run(words: &[String], caller: &Caller) -> Result<String> {
     Ok(end(status))
 }
 
+/// Ends the processes that programs have left running, but for the server of a ZFS pool: they would
+/// keep the file system and its array busy.
+pub(super) fn end_all() {
+    let own = std::process::id();
+    let all = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbers = all.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    for number in numbers.filter(|number| *number > 1 && *number != own) {
+        // A thread of the kernel has no command line.
+        let line = fs::read(format!("/proc/{number}/cmdline")).unwrap_or_default();
+        let name = fs::read_to_string(format!("/proc/{number}/comm")).unwrap_or_default();
+        let pid = i32::try_from(number).ok().and_then(Pid::from_raw);
+        if let (Some(pid), false, false) = (pid, line.is_empty(), name.trim() == "zfs-fuse") {
+            // It may have ended by itself.
+            let _ = kill_process(pid, Signal::KILL);
+        }
+    }
+}
+
 /// Describes the end of a program, as JSON.
 pub(super) fn end(status: ExitStatus) -> String {
-    let counters = fs::read_to_string("/proc/vmstat").unwrap_or_default();
-    let killed = counters.lines().find_map(|line| line.strip_prefix("oom_kill ")?.parse().ok());
     let status = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
     let status = u8::try_from(status).unwrap_or(u8::MAX);
-    let end = CommandEnd { status, killed_for_memory: killed.unwrap_or(0) };
+    let end = CommandEnd { status, killed_for_memory: killed_for_memory() };
     serde_json::to_string(&end).expect("plain data")
+}
+
+/// Returns how many processes the guest's kernel has killed because its memory was full.
+pub fn killed_for_memory() -> u64 {
+    let counters = fs::read_to_string("/proc/vmstat").unwrap_or_default();
+    let killed = counters.lines().find_map(|line| line.strip_prefix("oom_kill ")?.parse().ok());
+    killed.unwrap_or(0)
 }
 
 /// Returns a command for a program, with the caller's directory and environment.
@@ -54,7 +80,7 @@ pub(super) fn end(status: ExitStatus) -> String {
 ///
 /// # Errors
 /// If the guest has no such directory or program.
-pub(super) fn command(program: &str, caller: &Caller) -> Result<Command> {
+pub fn command(program: &str, caller: &Caller) -> Result<Command> {
     let directory = Path::new(&caller.directory);
     if !directory.is_dir() {
         let message = format!("there is no directory {} in a guest", directory.display());

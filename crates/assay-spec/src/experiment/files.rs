@@ -1,8 +1,9 @@
 //! File workloads: what a program does with files, not what a drive is asked for.
 //!
-//! A key `file`, such as `file = "random-write"`, makes one. They run where there are files: in a
-//! directory, or on a file system of `linux(…)`.
+//! A key `file`, such as `file = "random-write"`, makes one, and so does `command`. They run where
+//! there are files: in a directory, or on a file system of `linux(…)`.
 
+use super::program::{self, ProgramWork};
 use crate::decode::{Decoded, Section, with_hint};
 use crate::diagnostic::Kind;
 use crate::units::{self, Bytes, Nanos, Rate};
@@ -18,6 +19,8 @@ pub enum FileWork {
     Walk(Walk),
     /// The tags of a history, checked out one after the other.
     Checkouts(Checkouts),
+    /// A program of the user's.
+    Program(ProgramWork),
 }
 
 /// Work of one process on one file, record by record.
@@ -219,6 +222,7 @@ impl FileWork {
             FileWork::Checkouts(Checkouts { tags, .. }) => {
                 format!("git checkout of {tags} tags of a repository")
             }
+            FileWork::Program(program) => program.summary(),
         }
     }
 }
@@ -253,6 +257,9 @@ const KEYS: [&str; 21] = [
 
 /// Takes a file workload, if the section is one.
 pub(super) fn decode(s: &mut Section<'_>) -> Decoded<Option<FileWork>> {
+    if let Some(program) = program::decode(s)? {
+        return Ok(Some(FileWork::Program(program)));
+    }
     if !s.has("file") {
         s.may_have(&["file"]);
         return Ok(None);

@@ -76,8 +76,8 @@ impl Scale {
                 let compute = Nanos((compute.0 as f64 * self.as_f64()) as u64);
                 FileWork::Checkouts(Checkouts { history, tags, compute, background })
             }
-            // A repository keeps its size.
-            FileWork::Checkouts(checkouts) => FileWork::Checkouts(checkouts),
+            // A repository keeps its size, and a program its work.
+            kept @ (FileWork::Checkouts(_) | FileWork::Program(_)) => kept,
         }
     }
 

@@ -78,6 +78,11 @@ impl WorkloadSpec {
         self.files.is_some() || self.all_streams().any(StreamSpec::writes)
     }
 
+    /// Returns `true` if the workload is a program of the user's.
+    pub fn is_program(&self) -> bool {
+        matches!(self.files, Some(FileWork::Program(_)))
+    }
+
     /// Returns the largest request size of any phase; zero for a file workload, whose requests are
     /// not known.
     pub fn max_size(&self) -> Bytes {

@@ -139,9 +139,10 @@ fn compare_runs(options: CompareOptions) -> Outcome {
     for (name, run) in others {
         let one = compare::runs((name, run), (base_name, base));
         all.rows.extend(one.rows);
+        all.programs.extend(one.programs);
         all.notes.extend(one.notes);
     }
-    if all.rows.is_empty() {
+    if all.rows.is_empty() && all.programs.is_empty() {
         let why = all.notes.first().map_or(String::new(), |note| format!(": {note}"));
         return Err(Failure::usage(
             format!("there is nothing to compare{why}"),

@@ -11,7 +11,8 @@ use assay_analysis::cost::Costs;
 use assay_analysis::expr::{Expr, Value};
 use assay_analysis::ledger::{Knowledge, LedgerVerdicts, judge};
 use assay_analysis::load::Run;
-use assay_analysis::{finding, metric, report, text};
+use assay_analysis::program::is_of_program;
+use assay_analysis::{finding, metric, program, report, text};
 use assay_engine::measure::log;
 use assay_engine::plan::name_in_cells;
 use assay_engine::run::{Replace, RunDirectory};
@@ -146,7 +147,8 @@ fn exit_code(run: &Run) -> u8 {
     }
     let is_empty = |cell: &&CellRecord| {
         let mut ops = cell.repeats.iter().flat_map(|repeat| &repeat.ops);
-        !cell.repeats.is_empty() && ops.all(|op| op.requests == 0 && op.errors == 0)
+        let counts = !cell.repeats.is_empty() && !is_of_program(cell);
+        counts && ops.all(|op| op.requests == 0 && op.errors == 0)
     };
     let empty: Vec<&CellRecord> = run.cells.iter().filter(is_empty).collect();
     for cell in &empty {
@@ -219,14 +221,20 @@ fn metrics(run: &Run) -> Vec<serde_json::Value> {
         &["bandwidth", "iops", "mean", "p50", "p90", "p99", "p99.9", "p99.99", "p99.999", "max"];
     let costs = Costs::of(run);
     let one = |cell: &CellRecord| {
-        let mut values = serde_json::Map::new();
-        for name in USUAL {
-            let value = match metric::estimate(cell, name) {
-                Ok(e) => serde_json::json!(e),
-                Err(e) => serde_json::json!({ "missing": e.to_string() }),
-            };
-            values.insert((*name).to_owned(), value);
-        }
+        let value = |name: &str| match metric::estimate(cell, name) {
+            Ok(e) => serde_json::json!(e),
+            Err(e) => serde_json::json!({ "missing": e.to_string() }),
+        };
+        let printed = program::metrics(cell).iter().map(|metric| {
+            let mut value = value(&metric.name);
+            value["unit"] = serde_json::json!(metric.unit);
+            value["better"] = serde_json::json!(metric.better);
+            (metric.name.clone(), value)
+        });
+        let values: serde_json::Map<String, serde_json::Value> = match is_of_program(cell) {
+            true => printed.collect(),
+            false => USUAL.iter().map(|name| ((*name).to_owned(), value(name))).collect(),
+        };
         let cost = costs.as_ref().and_then(|c| c.cell(cell));
         serde_json::json!({ "id": cell.id, "summary": cell.summary, "skipped": cell.skipped,
             "metrics": values, "cost": cost })

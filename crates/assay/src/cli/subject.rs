@@ -7,7 +7,9 @@ use assay_engine::read;
 use assay_spec::catalog::STUDIES;
 use assay_spec::decode::{Decoded, Source, with_hint};
 use assay_spec::diagnostic::{Kind, closest};
-use assay_spec::experiment::{Expectation, Experiment, SCALE_EXPECTED, Scale};
+use assay_spec::experiment::{
+    Expectation, Experiment, FileWork, RUN_TIME, SCALE_EXPECTED, Scale, WorkloadSpec,
+};
 use assay_spec::record::ExperimentRecord;
 use std::path::Path;
 
@@ -153,8 +155,16 @@ impl Subject {
 pub fn load(file: &str, text: &str) -> Result<(Experiment, ExperimentRecord), Failure> {
     let source = Source { file, text };
     let experiment = Experiment::parse(source)?;
-    for expectation in experiment.workloads.iter().flat_map(|w| &w.expect) {
-        check_expectation(source, expectation)?;
+    for workload in &experiment.workloads {
+        let printed = printed(workload);
+        if let Some(name) = printed.iter().find(|name| metric::is_known(name)) {
+            let message = format!("the metric `{name}` of workload `{}` exists", workload.name);
+            let hint = "give it another name; `assay explain metrics` lists those of assay";
+            return Err(Failure::usage(message, hint));
+        }
+        for expectation in &workload.expect {
+            check_expectation(source, expectation, &printed)?;
+        }
     }
     let record = ExperimentRecord {
         name: experiment.name.clone(),
@@ -164,8 +174,23 @@ pub fn load(file: &str, text: &str) -> Result<(Experiment, ExperimentRecord), Fa
     Ok((experiment, record))
 }
 
+/// Returns the names of the numbers that only a workload with a program has.
+fn printed(workload: &WorkloadSpec) -> Vec<&str> {
+    match &workload.files {
+        Some(FileWork::Program(program)) => {
+            program.metrics.iter().map(|m| &*m.name).chain([RUN_TIME]).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
 /// An expectation must parse, and its metrics must exist, before hours are spent measuring.
-fn check_expectation(source: Source<'_>, expectation: &Expectation) -> Decoded<()> {
+/// `printed` has those of the workload's program.
+fn check_expectation(
+    source: Source<'_>,
+    expectation: &Expectation,
+    printed: &[&str],
+) -> Decoded<()> {
     let general = "compare a metric with a value, e.g. `p99 < 10ms`; see `assay explain metrics`";
     let error = |part, message: String, hint: String| {
         let e = source.error(Kind::Syntax, expectation.place(source.text, part), message, "");
@@ -173,7 +198,8 @@ fn check_expectation(source: Source<'_>, expectation: &Expectation) -> Decoded<(
     };
     let expression = Expr::parse_expectation(expectation)
         .map_err(|e| error(e.position..e.end, e.message, e.hint))?;
-    let unknown = expression.references().into_iter().find(|r| !metric::is_known(&r.metric));
+    let is_known = |name: &str| metric::is_known(name) || printed.contains(&name);
+    let unknown = expression.references().into_iter().find(|r| !is_known(&r.metric));
     let Some(name) = unknown.map(|r| r.metric.as_str()) else { return Ok(()) };
     let start = expectation.find(name).unwrap_or(0);
     let names: Vec<&str> = metric::NAMES.iter().map(|(name, ..)| *name).collect();

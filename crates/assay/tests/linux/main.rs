@@ -17,6 +17,7 @@ mod kernel_settings;
 mod killed;
 mod machines;
 mod processor;
+mod programs;
 mod registers;
 mod suites;
 

@@ -1,11 +1,12 @@
 //! Checks `cells.json`: its cells are in the plan, and its numbers can have been measured.
 
 use crate::load::error::{LoadError, wrong};
+use crate::metric;
 use crate::unseen::is_unseen;
 use assay_spec::experiment::Experiment;
 use assay_spec::record::{
-    CellPlan, CellRecord, FirstRecord, OpRecord, RepeatRecord, RunRecord, SeriesRecord,
-    SteadyRecord,
+    CellPlan, CellRecord, FirstRecord, OpRecord, ProgramMetric, RepeatRecord, RunRecord,
+    SeriesRecord, SteadyRecord,
 };
 use assay_spec::{Nanos, Op, seed};
 use std::collections::{BTreeMap, BTreeSet};
@@ -106,10 +107,28 @@ fn repeat(one: &RepeatRecord) -> Checked {
     }
     let is_name =
         |name: &str| !name.is_empty() && !name.contains(['\n', '\t']) && !name.contains(is_unseen);
-    match one.device.iter().find(|(name, value)| !is_name(name) || !value.is_finite()) {
-        Some((name, value)) => Err(format!("`device` has {value} for {name:?}")),
-        None => Ok(()),
+    if let Some((name, value)) =
+        one.device.iter().find(|(name, value)| !is_name(name) || !value.is_finite())
+    {
+        return Err(format!("`device` has {value} for {name:?}"));
     }
+    printed(&one.program)
+}
+
+/// Checks the numbers that a program printed.
+fn printed(metrics: &[ProgramMetric]) -> Checked {
+    let mut names = BTreeSet::new();
+    for ProgramMetric { name, value, unit, .. } in metrics {
+        let is_text = |text: &str| !text.contains(['\n', '\t']) && !text.contains(is_unseen);
+        let is_name = !name.is_empty() && is_text(name) && !metric::is_known(name);
+        if !is_name || !is_text(unit) || !value.is_finite() {
+            return Err(format!("`program` has {value} {unit:?} for {name:?}"));
+        }
+        if !names.insert(name) {
+            return Err(format!("`program` has {name:?} twice"));
+        }
+    }
+    Ok(())
 }
 
 fn requests(op: &OpRecord) -> Checked {

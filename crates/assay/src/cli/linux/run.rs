@@ -19,6 +19,7 @@ use assay_engine::run::{RunDirectory, check_guest_memory, guest_memory};
 use assay_linux::clock::Schedule;
 use assay_linux::guest::{Caller, CommandEnd, GuestOutcome, Job, StorageSetup, Task};
 use assay_linux::limits::Limits;
+use assay_linux::user::User;
 use assay_sim::InitialState;
 use assay_spec::experiment::ElevatorKind;
 use assay_spec::linux::{SCHEDULERS, Settings};
@@ -216,6 +217,7 @@ fn live(
     let start = Start {
         past: if options.fresh { InitialState::New } else { InitialState::Filled },
         cached: true,
+        programs: None,
         watches_itself: false,
         limits,
         schedule: match options.clock == CLOCK_WAYS[0] {
@@ -244,33 +246,16 @@ fn caller(user: Option<&str>) -> Result<Caller, Failure> {
     };
     let mut environment: Vec<_> = std::env::vars_os().filter_map(text).collect();
     let user = user.map(found_user).transpose()?;
-    if let Some(User { name, home, .. }) = &user {
-        let of_user = [("USER", name), ("LOGNAME", name), ("HOME", home)];
-        environment.retain(|(variable, _)| of_user.iter().all(|(own, _)| variable != own));
-        environment.extend(of_user.map(|(variable, value)| (variable.into(), value.clone())));
+    if let Some(user) = &user {
+        let own = user.environment();
+        environment.retain(|(variable, _)| own.iter().all(|(name, _)| variable != name));
+        environment.extend(own.map(|(name, value)| (name.into(), value.into())));
     }
     Ok(Caller { directory, environment, user: user.map(|user| (user.id, user.group)) })
 }
 
-/// A user of this machine.
-struct User {
-    name: String,
-    id: u32,
-    group: u32,
-    home: String,
-}
-
-/// Finds a user in `/etc/passwd`, which the guest has, too.
 fn found_user(name: &str) -> Result<User, Failure> {
-    let all = std::fs::read("/etc/passwd").unwrap_or_default();
-    let all = String::from_utf8_lossy(&all);
-    let of = |line: &str| {
-        let fields: Vec<&str> = line.split(':').collect();
-        let [own, _, id, group, _, home, _] = fields[..] else { return None };
-        let (id, group) = (id.parse().ok()?, group.parse().ok()?);
-        (own == name).then(|| User { name: own.into(), id, group, home: home.into() })
-    };
-    all.lines().find_map(of).ok_or_else(|| {
+    User::find(name).ok_or_else(|| {
         let hint = "write a name that is in /etc/passwd, e.g. `--user nobody`";
         Failure::usage(format!("this machine has no user `{name}`"), hint)
     })

@@ -1,0 +1,60 @@
+//! Tables of workloads that are programs, for a terminal.
+
+use super::number::plus_minus;
+use super::pair::{against, labelled, ratio};
+use super::table::{Table, clip};
+use crate::compare::ProgramRow;
+use crate::metric;
+use crate::program;
+use assay_spec::record::CellRecord;
+use assay_spec::units::three_digits;
+
+/// Returns what a program printed on each target, and what the drives did meanwhile. `one` is a
+/// cell that was measured.
+pub(super) fn table(one: &CellRecord, cells: &[&CellRecord]) -> Table {
+    let metrics = program::metrics(one);
+    let rates = program::drive_rates(one);
+    let mut heading = vec!["target".to_owned()];
+    heading.extend(metrics.iter().map(program::heading));
+    heading.extend(rates.iter().map(|(heading, _)| (*heading).to_owned()));
+    let heading: Vec<&str> = heading.iter().map(String::as_str).collect();
+    let mut table = Table::new(&heading, &[0]);
+    for cell in cells {
+        let mut row = vec![clip(&cell.target, 20)];
+        if cell.skipped.is_some() {
+            // The reason is given below the table, at full length.
+            row.push("(not measured)".to_owned());
+        } else {
+            let value = |name: &str| {
+                metric::estimate(cell, name).map_or_else(|_| "-".into(), |e| plus_minus(&e))
+            };
+            row.extend(metrics.iter().map(|metric| value(&metric.name)));
+            let rates = program::drive_rates(cell).into_iter();
+            row.extend(rates.map(|(_, rate)| rate.map_or_else(|| "-".into(), three_digits)));
+        }
+        table.row(row);
+    }
+    table
+}
+
+/// Returns the comparison of what programs printed: a block for each workload and reference.
+pub(super) fn compared(rows: &[ProgramRow]) -> String {
+    let mut out = String::new();
+    let reference = |row: &ProgramRow| against(&row.target, &row.reference, row.runs.as_ref());
+    let block = |row: &ProgramRow| (row.experiment.clone(), row.workload.clone(), reference(row));
+    for rows in rows.chunk_by(|a, b| block(a) == block(b)) {
+        let Some(first) = rows.first() else { continue };
+        out += &format!("{} against {}\n", first.workload, reference(first));
+        let mut table = Table::new(&["target", "metric", "x", ""], &[0, 1, 3]);
+        for row in rows {
+            let target = clip(&labelled(&row.target, row.runs.as_ref()), 22);
+            let standing = row.standing.name().to_owned();
+            table.row(vec![target, row.metric.clone(), ratio(&row.ratio), standing]);
+        }
+        for line in table.lines() {
+            out += &format!("  {line}\n");
+        }
+        out.push('\n');
+    }
+    out
+}

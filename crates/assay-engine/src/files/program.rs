@@ -1,0 +1,229 @@
+//! Runs a program of the user's, and reads the numbers that it prints.
+//!
+//! *Invariant.* The program runs in a guest: nothing that it does is done to this machine.
+
+use super::stage::{Done, Stage, refused};
+use crate::clock::ProgramCounts;
+use crate::error::{Error, Result};
+use assay_linux::guest::{Caller, command, killed_for_memory};
+use assay_linux::user::User;
+use assay_spec::experiment::{Better, OutputMetric, OutputPlace, ProgramWork, RUN_TIME};
+use assay_spec::record::ProgramMetric;
+use regex_lite::Regex;
+use rustix::fs::{MemfdFlags, memfd_create};
+use std::fs::File;
+use std::io::{self, Read, Seek};
+use std::os::unix::fs::chown;
+use std::path::Path;
+use std::process::{ExitStatus, Stdio};
+
+/// The longest output that is read.
+const OUTPUT_MAX: u64 = 32 << 20;
+
+/// The number of lines of an output that an error shows, and of characters of each.
+const SHOWN: usize = 5;
+const SHOWN_OF_LINE: usize = 200;
+
+/// Runs the script that prepares the work, then measures the other.
+pub(super) fn run(stage: &mut Stage<'_>, work: &ProgramWork) -> Result<Done> {
+    let directory = stage.work_dir.directory;
+    let caller = caller(directory, work.user.as_deref(), stage.seed)?;
+    if let Some(user) = caller.user {
+        let owned = chown(directory, Some(user.0), Some(user.1));
+        owned.map_err(|e| refused("giving the directory to the user", &e))?;
+    }
+    let killed = Killed::so_far();
+    if let Some(setup) = &work.setup {
+        run_script("setup", setup, &caller)?;
+    }
+    let clock = stage.start();
+    let counts = ProgramCounts::start();
+    let output = run_script("command", &work.command, &caller)?;
+    let elapsed = clock.now();
+    let told = counts.end().collect();
+    let found = work.metrics.iter().map(|metric| output.find(metric));
+    let mut metrics = found.collect::<Result<Vec<ProgramMetric>>>()?;
+    metrics.push(ProgramMetric {
+        name: RUN_TIME.to_owned(),
+        value: elapsed.as_secs_f64(),
+        unit: "s".to_owned(),
+        better: Better::Lower,
+    });
+    let warnings = killed.warning().into_iter().collect();
+    Ok(Done { elapsed, told, metrics, warnings, ..Done::default() })
+}
+
+/// The number of processes that the guest's kernel had killed because its memory was full.
+#[derive(Clone, Copy)]
+struct Killed(u64);
+
+impl Killed {
+    fn so_far() -> Killed {
+        Killed(killed_for_memory())
+    }
+
+    /// Returns a warning if the kernel has killed processes since.
+    fn warning(self) -> Option<String> {
+        let count = killed_for_memory() - self.0;
+        (count > 0).then(|| {
+            format!(
+                "the guest's memory was full, and its kernel killed processes ({count}): give it \
+                 more with `memory=`"
+            )
+        })
+    }
+}
+
+/// Returns what the scripts find around them. It is the same for all callers of assay.
+fn caller(directory: &Path, user: Option<&str>, seed: u64) -> Result<Caller> {
+    let user = match user {
+        None => None,
+        Some(name) => Some(User::find(name).ok_or_else(|| {
+            let hint = "write a name that is in /etc/passwd, e.g. `user = \"nobody\"`";
+            Error::usage("program-user", format!("this machine has no user `{name}`"), hint)
+        })?),
+    };
+    let root = [("USER", "root"), ("LOGNAME", "root"), ("HOME", "/root")];
+    let of_user = user.as_ref().map_or(root, User::environment);
+    let path = std::env::var("PATH").unwrap_or_default();
+    let seed = seed.to_string();
+    let all =
+        of_user.into_iter().chain([("PATH", &*path), ("LC_ALL", "C"), ("ASSAY_SEED", &*seed)]);
+    Ok(Caller {
+        directory: directory.display().to_string(),
+        environment: all.map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
+        user: user.map(|user| (user.id, user.group)),
+    })
+}
+
+/// The output of a script.
+struct Output {
+    stdout: String,
+    stderr: String,
+}
+
+/// Runs a script to its end; it stops at the first command that fails. `key` has it in the
+/// experiment.
+///
+/// # Errors
+/// If it cannot be run or fails.
+fn run_script(key: &str, script: &str, caller: &Caller) -> Result<Output> {
+    let failed = |e: io::Error| {
+        let hint = "give the guest more memory, or let the program print less";
+        Error::environment("program-failed", format!("`{key}` cannot be run"), hint).caused_by(e)
+    };
+    let killed = Killed::so_far();
+    // Files, not pipes: a process that the script leaves behind may keep them open.
+    let (mut stdout, mut stderr) = (memory_file().map_err(failed)?, memory_file().map_err(failed)?);
+    let mut shell = command("sh", caller)?;
+    shell.args(["-e", "-c", script]).stdin(Stdio::null());
+    shell.stdout(stdout.try_clone().map_err(failed)?).stderr(stderr.try_clone().map_err(failed)?);
+    let status = shell.status().map_err(failed)?;
+    let output = Output {
+        stdout: text(&mut stdout).map_err(failed)?,
+        stderr: text(&mut stderr).map_err(failed)?,
+    };
+    if status.success() {
+        return Ok(output);
+    }
+    let memory = killed.warning().map_or_else(String::new, |warning| format!("; {warning}"));
+    let message = format!("`{key}` ended with {}{}{memory}", ending(status), output.last_lines());
+    let hint = "try it with `assay linux run --shell`; it runs as `sh -e -c`, in the directory of \
+                the file system";
+    Err(Error::environment("program-failed", message, hint))
+}
+
+/// Describes how a script ended.
+fn ending(status: ExitStatus) -> String {
+    match status.code() {
+        Some(code) => format!("exit status {code}"),
+        None => status.to_string(),
+    }
+}
+
+fn memory_file() -> io::Result<File> {
+    Ok(memfd_create("assay-output", MemfdFlags::CLOEXEC)?.into())
+}
+
+/// Returns the contents of a file from its start.
+fn text(file: &mut File) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    if file.metadata()?.len() > OUTPUT_MAX {
+        return Err(io::Error::other("its output is longer than 32 MiB"));
+    }
+    file.rewind()?;
+    file.read_to_end(&mut bytes)?;
+    Ok(String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into()))
+}
+
+impl Output {
+    /// Returns the last lines, for an error message.
+    fn last_lines(&self) -> String {
+        let lines: Vec<&str> = self.stdout.lines().chain(self.stderr.lines()).collect();
+        let last = lines[lines.len().saturating_sub(SHOWN)..].iter();
+        let last: Vec<String> =
+            last.map(|line| line.chars().take(SHOWN_OF_LINE).collect()).collect();
+        if last.is_empty() { String::new() } else { format!(": {}", last.join("; ")) }
+    }
+
+    /// Finds a number.
+    ///
+    /// # Errors
+    /// If it is not there.
+    fn find(&self, metric: &OutputMetric) -> Result<ProgramMetric> {
+        let found = match &metric.place {
+            OutputPlace::Pattern(pattern) => self.last_match(pattern),
+            OutputPlace::Json(pointer) => self.json_value(pointer),
+        };
+        let value = found.filter(|value| value.is_finite()).ok_or_else(|| {
+            let name = &metric.name;
+            let message = format!("the output has no number for `{name}`{}", self.last_lines());
+            let hint = "correct the `pattern` or `json` of the metric; a pattern's first group is \
+                        the number";
+            Error::environment("program-output", message, hint)
+        })?;
+        let OutputMetric { name, unit, better, .. } = metric.clone();
+        Ok(ProgramMetric { name, value, unit, better })
+    }
+
+    /// Returns the number in the first group of the last match of a regular expression.
+    fn last_match(&self, pattern: &str) -> Option<f64> {
+        let regex = Regex::new(pattern).expect("checked when it was read");
+        let last = |text| regex.captures_iter(text).last()?.get(1)?.as_str().trim().parse().ok();
+        last(&self.stdout).or_else(|| last(&self.stderr))
+    }
+
+    /// Returns the number at a pointer in the JSON document.
+    fn json_value(&self, pointer: &str) -> Option<f64> {
+        let document: serde_json::Value = serde_json::from_str(&self.stdout).ok()?;
+        document.pointer(pointer)?.as_f64()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(output: &Output, place: OutputPlace) -> Result<f64> {
+        let (name, unit) = ("tps".to_owned(), "1/s".to_owned());
+        let metric = OutputMetric { name, place, unit, better: Better::Higher };
+        output.find(&metric).map(|metric| metric.value)
+    }
+
+    #[test]
+    fn numbers_are_found_where_the_experiment_says() {
+        let pattern = |text: &str| OutputPlace::Pattern(text.to_owned());
+        let stdout = "progress: tps = 90.5\ntps = 100.25 (all)\nname = x\n".to_owned();
+        let output = Output { stdout, stderr: "copied at 5e3 B/s\n".to_owned() };
+        assert_eq!(found(&output, pattern("tps = ([0-9.]+)")).ok(), Some(100.25));
+        assert_eq!(found(&output, pattern("at (\\S+) B/s")).ok(), Some(5000.0));
+        let none = found(&output, pattern("name = (.)")).expect_err("no number");
+        assert!(none.message.contains("no number for `tps`: progress: tps"), "{none}");
+        let stdout = r#"{"jobs": [{"write": {"iops": 1234.5}}]}"#.to_owned();
+        let output = Output { stdout, stderr: "warning".to_owned() };
+        let json = |pointer: &str| OutputPlace::Json(pointer.to_owned());
+        assert_eq!(found(&output, json("/jobs/0/write/iops")).ok(), Some(1234.5));
+        found(&output, json("/jobs/0/write")).expect_err("no number");
+        found(&output, json("/jobs/1/write/iops")).expect_err("not there");
+    }
+}
