@@ -158,7 +158,8 @@ pub fn load(file: &str, text: &str) -> Result<(Experiment, ExperimentRecord), Fa
     for workload in &experiment.workloads {
         let printed = printed(workload);
         if let Some(name) = printed.iter().find(|name| metric::is_known(name)) {
-            let message = format!("the metric `{name}` of workload `{}` exists", workload.name);
+            let of = &workload.name;
+            let message = format!("assay has a metric `{name}` itself, so `{of}` cannot print one");
             let hint = "give it another name; `assay explain metrics` lists those of assay";
             return Err(Failure::usage(message, hint));
         }
