@@ -133,11 +133,6 @@ pub const EXPLANATIONS: &[(&str, &str)] = &[
         "The command of a workload ended well, but did not print a number where the `pattern` or \
          the `json` of a metric says.",
     ),
-    (
-        "program-user",
-        "The scripts of a workload with `user` run as this user, whom the machine must have: a \
-         guest has its users.",
-    ),
 ];
 
 /// The result of this crate.

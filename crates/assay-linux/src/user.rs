@@ -1,4 +1,4 @@
-//! Users of this machine, whom a guest has, too.
+//! Users of this machine. A guest has the same users.
 
 /// A user.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -15,7 +15,7 @@ fn value(text: &str) -> Value {
     parsed.unwrap().evaluate(&look_up).unwrap()
 }
 
-/// Only the experiment knows the unit of what a program prints.
+/// Only the experiment knows the units of printed numbers.
 #[test]
 fn a_printed_number_has_no_unit() {
     for text in ["run_time < 10", "commit_time < 10", "client_latency > 3"] {

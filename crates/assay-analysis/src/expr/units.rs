@@ -214,7 +214,7 @@ fn is_zero(n: &Node) -> bool {
 
 /// Returns the dimension of a metric as in [`metric::NAMES`]; `None` if only the target knows it.
 pub(super) fn of_metric(name: &str) -> Option<Dimension> {
-    // Only the experiment knows the unit of what a program prints.
+    // Only the experiment knows the units of printed numbers.
     if !metric::is_known(name) {
         return None;
     }

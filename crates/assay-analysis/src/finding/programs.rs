@@ -1,4 +1,4 @@
-//! Which target a program did best on.
+//! Ranks targets by the first number that a program printed.
 
 use super::statement::{Finding, command, requests, separate, with_interval};
 use crate::compare::ratio_of;

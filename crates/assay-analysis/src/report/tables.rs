@@ -203,7 +203,8 @@ pub fn comparison(run: &Run) -> String {
     )
 }
 
-/// Returns the table of what programs printed, against the reference; nothing if there are none.
+/// Compares the numbers that programs printed with those on the reference; nothing without such
+/// numbers.
 fn programs_compared(c: &Comparison, reference: &str) -> String {
     if c.programs.is_empty() {
         return String::new();

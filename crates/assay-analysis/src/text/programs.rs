@@ -37,7 +37,7 @@ pub(super) fn table(one: &CellRecord, cells: &[&CellRecord]) -> Table {
     table
 }
 
-/// Returns the comparison of what programs printed: a block for each workload and reference.
+/// Compares the numbers that programs printed: a block for each workload and reference.
 pub(super) fn compared(rows: &[ProgramRow]) -> String {
     let mut out = String::new();
     let reference = |row: &ProgramRow| against(&row.target, &row.reference, row.runs.as_ref());

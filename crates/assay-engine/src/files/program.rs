@@ -80,7 +80,7 @@ fn caller(directory: &Path, user: Option<&str>, seed: u64) -> Result<Caller> {
         None => None,
         Some(name) => Some(User::find(name).ok_or_else(|| {
             let hint = "write a name that is in /etc/passwd, e.g. `user = \"nobody\"`";
-            Error::usage("program-user", format!("this machine has no user `{name}`"), hint)
+            Error::usage("program-failed", format!("this machine has no user `{name}`"), hint)
         })?),
     };
     let root = [("USER", "root"), ("LOGNAME", "root"), ("HOME", "/root")];

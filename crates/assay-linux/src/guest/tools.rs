@@ -4,9 +4,9 @@ use crate::error::{Error, Result};
 use std::fs;
 use std::process::{Command, Stdio};
 
-/// The device whose page has the kernel's time, the time that its processor has worked, and counts
-/// of what programs did (`work.patch`). The
-/// kernel's work takes time after a program has written `1` to it, until one writes `0`.
+/// The device with the page of the kernel's clock: the time, the time that the processor has
+/// worked, and the counts of system calls, moved bytes and page faults (`work.patch`). The kernel's
+/// work takes time after a program has written `1` to the device, until one writes `0`.
 pub const CLOCK: &str = "/dev/virtual-time";
 /// The mount point of the directory that the guest shares with the host.
 pub const SHARED: &str = "/run/shared";

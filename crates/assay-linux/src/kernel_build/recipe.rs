@@ -61,8 +61,8 @@ const KERNEL: &str = include_str!("../kernel.patch");
 /// are not instrumented; and wake-ups. `work=` on the command line has their costs. Time passes for
 /// them when a request goes to a drive, at the end of a system call, when the clock is read, and
 /// before the processor idles. Without `work=` nothing costs anything. What a program computes
-/// cannot be counted; `program=` says what it costs for each of its system calls, the bytes that
-/// these move, and its page faults, whose sums are in the page of `/dev/virtual-time`.
+/// cannot be counted. Instead `program=` has the cost of a program's system call, of a byte that
+/// its calls move, and of its page fault. The page of `/dev/virtual-time` has the sums of these.
 ///
 /// *What is not.* The clock, signals of the host and copies of registers are not part of the
 /// machine that is modelled; when signals arrive depends on the host's load. Nor is what a build of

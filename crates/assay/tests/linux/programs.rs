@@ -81,7 +81,7 @@ better = "lower"
         let flushes = counter(&repeat, "drive_flushes");
         assert!((3.0..=8.0).contains(&flushes), "{flushes} flushes");
         let written = counter(&repeat, "drive_write_bytes");
-        assert!(written < 1e6, "{written} bytes, of which `setup` wrote some");
+        assert!(written < 1e6, "{written} bytes: those of `setup` count");
     }
     // The same seed gives the same numbers.
     run(directory.path(), lines);
