@@ -33,6 +33,7 @@ pub fn findings(whole: &Run) -> Vec<Finding> {
     for (experiment, workload) in run.workloads() {
         all.extend(ranking(run, experiment, workload));
         all.extend(programs::ranking(run, experiment, workload));
+        all.extend(programs::bounds(run, experiment, workload));
     }
     all.extend(scaling::all(run));
     for target in asked(run) {

@@ -11,7 +11,6 @@ mod summary;
 
 use crate::error::{Error, Result};
 use crate::plan::{PlannedTarget, TargetKind, switch_caches_off};
-use crate::run::directory::RunDirectory;
 use crate::stop::{interrupted, is_interrupted};
 use crate::target::Target;
 use crate::target::null::NullTarget;
@@ -24,11 +23,11 @@ use assay_spec::{Bytes, Nanos, Op, Request, seed};
 use files::run_in_directory;
 use halts::Halts;
 use on_linux::run_linux;
+pub use repeat::CellContext;
 use repeat::{Repeat, writes_lost};
 use std::path::Path;
 
-/// Runs every repeat of a cell, with no phase longer than `limit`. Writes logs and series into
-/// `directory`, if there is one. A real target ignores `host`.
+/// Runs every repeat of a cell, with no phase longer than `limit`. A real target ignores `host`.
 ///
 /// # Errors
 /// If the target or the directory cannot be used, or a range begins beyond the end of the target.
@@ -38,9 +37,8 @@ pub fn run_cell(
     workload: &WorkloadSpec,
     target: &PlannedTarget,
     host: &HostVariant,
-    run_seed: u64,
+    run: CellContext<'_>,
     limit: Option<Nanos>,
-    directory: Option<&RunDirectory>,
 ) -> Result<CellRecord> {
     let reason = skip::reason(workload, target);
     let mut cell = unmeasured(experiment, workload, cell_target(host, target), reason);
@@ -51,10 +49,10 @@ pub fn run_cell(
     for repeat in 1..=experiment.repeats.count {
         let task = Repeat {
             workload,
-            seed: seed::of_repeat(run_seed, &experiment.name, &workload.name, repeat),
+            seed: seed::of_repeat(run.seed, &experiment.name, &workload.name, repeat),
             log: experiment.log,
             limit,
-            directory,
+            directory: Some(run.directory),
             stem: cell.stem(repeat),
             scale: experiment.scale,
             errors: experiment.errors,
@@ -63,7 +61,7 @@ pub fn run_cell(
         let disks = target.disk_reads();
         // The loop device may be switched to direct I/O meanwhile.
         let page_cache = target.page_cache();
-        match run_on(&task, host.spec, target, experiment) {
+        match run_on(&task, host.spec, target, experiment, run) {
             // The run goes on with its other cells if a guest breaks off.
             Err(e) if GUESTS_END.contains(&e.id) => {
                 let is_own = e.id == "linux-guest" && !e.hint.is_empty();
@@ -208,6 +206,7 @@ fn run_on(
     host: HostSpec,
     target: &PlannedTarget,
     experiment: &Experiment,
+    run: CellContext<'_>,
 ) -> Result<RepeatRecord> {
     let cached = repeat.workload.write_cache;
     match &target.kind {
@@ -231,7 +230,7 @@ fn run_on(
             let is_disk = setup.has_disk();
             repeat.run_model(host, is_disk, |past| setup.build_unless(past, &is_interrupted))
         }
-        TargetKind::Linux(setup) => run_linux(repeat, setup, experiment),
+        TargetKind::Linux(setup) => run_linux(repeat, setup, experiment, run),
         TargetKind::Directory(path) => run_in_directory(repeat, path),
         TargetKind::Real(opened) => {
             let file = opened.file.try_clone().map_err(|e| {

@@ -8,7 +8,8 @@ pub(crate) mod memory;
 mod repeat;
 
 use crate::error::Error;
-use crate::linux::task::Task;
+use crate::files::make_image;
+use crate::linux::task::{ImageTask, Task};
 use assay_linux::guest::Place;
 
 /// Runs assay as the program of a guest.
@@ -16,16 +17,25 @@ pub fn main() {
     assay_linux::guest::main(memory::move_heap, work);
 }
 
-/// Runs `task` inside a guest; returns the record of the repeat as JSON.
+/// Does `task` inside a guest; returns the record of a repeat as JSON, or nothing.
 ///
 /// # Errors
-/// If the repeat fails.
+/// If it fails.
 fn work(task: &str, place: &Place) -> assay_linux::Result<String> {
     let failed = |e: Error| {
         let message = e.to_string();
         assay_linux::Error { id: e.id, message, hint: e.hint, source: None }
     };
     let task: Task = serde_json::from_str(task).expect("the host writes what the guest reads");
-    let record = repeat::run(&task, place).map_err(failed)?;
-    Ok(serde_json::to_string(&record).expect("records are plain data"))
+    match task {
+        Task::Repeat(task) => {
+            let record = repeat::run(&task, place).map_err(failed)?;
+            Ok(serde_json::to_string(&record).expect("records are plain data"))
+        }
+        Task::Image(ImageTask { script, user, seed }) => {
+            let directory = place.directory.as_deref().expect("the host asked for a file system");
+            make_image(directory, &script, user.as_deref(), seed).map_err(failed)?;
+            Ok(String::new())
+        }
+    }
 }

@@ -70,8 +70,10 @@ pub struct Boot<'a> {
 }
 
 /// What concerns programs of the user's in a cell.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Programs {
+    /// The directory with the image of the files that they begin with ([`Directory::shared`]).
+    pub image: Option<PathBuf>,
     /// The seed of the kernel's random numbers, which programs get.
     pub seed: u64,
     /// The time that the programs' computing takes.
@@ -80,6 +82,9 @@ pub struct Programs {
 
 /// The host's path that the guest mounts: [`SHARED`], by a path that is the same in every guest.
 pub(crate) const SHARED_BY_HOST: &str = "/proc/self/cwd/shared";
+/// A link to the directory with the image, which the guest mounts too. It cannot change that.
+const IMAGE: &str = "image";
+pub(crate) const IMAGE_BY_HOST: &str = "/proc/self/cwd/image";
 
 /// The result of a guest's run.
 pub struct Outcome {
@@ -126,13 +131,18 @@ impl Directory {
         made.map(Directory).map_err(unusable)
     }
 
+    /// Returns the path of the shared directory.
+    pub fn shared(&self) -> PathBuf {
+        self.0.path().join(SHARED)
+    }
+
     /// Opens a file that the guest has written to the shared directory. Refuses symbolic links,
     /// which could lead anywhere, and pipes and devices, whose reader could wait for ever.
     ///
     /// # Errors
     /// If there is no regular file of this name.
     pub fn open(&self, name: &str) -> std::io::Result<File> {
-        let mut at = OwnedFd::from(File::open(self.0.path().join(SHARED))?);
+        let mut at = OwnedFd::from(File::open(self.shared())?);
         for part in name.split('/') {
             let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
             at = openat(&at, part, flags, Mode::empty())?;
@@ -307,6 +317,9 @@ fn prepare(boot: &Boot<'_>, program: &Program, path: &Path) -> std::io::Result<(
     fs::create_dir(&shared)?;
     fs::write(shared.join(JOB), &boot.job)?;
     symlink(&boot.kernel.init, path.join("init"))?;
+    if let Some(image) = boot.programs.as_ref().and_then(|programs| programs.image.as_ref()) {
+        symlink(image, path.join(IMAGE))?;
+    }
     // The kernel opens the memory by this link, whose name is the same for every guest.
     let memory = format!("/proc/{}/fd/{}", std::process::id(), program.memory().as_raw_fd());
     symlink(memory, path.join("program"))
@@ -338,7 +351,7 @@ fn command(boot: &Boot<'_>, path: &Path, disks: usize, console: &File) -> Result
     if let Some(WorkCosts { wake, block, call, copy, crc32, crc32c, xor }) = boot.work {
         command.arg(format!("work={wake},{block},{call},{copy},{crc32},{crc32c},{xor}"));
     }
-    if let Some(Programs { seed, user_time }) = boot.programs {
+    if let Some(Programs { seed, user_time, .. }) = &boot.programs {
         let [call, moved, fault] = user_time.costs();
         command.arg(format!("program={call},{moved},{fault}"));
         // The kernel mixes its command line into its random numbers.

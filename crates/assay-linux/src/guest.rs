@@ -4,6 +4,7 @@
 //! The guest's first program (`init.c`) starts it. The guest has the tools of this machine,
 //! read-only, under the same paths.
 
+mod image;
 mod job;
 mod program;
 mod root;
@@ -20,10 +21,11 @@ use std::path::Path;
 use std::time::Duration;
 use tools::{make, work_takes_time};
 
+pub use image::{pack, unpack};
 pub use job::{
     Caller, CommandEnd, FilesystemSetup, GuestOutcome, Job, MdSetup, StorageSetup, Task, Terminal,
 };
-pub use program::{command, killed_for_memory};
+pub use program::{command, killed_for_memory, left_running};
 pub use signal::Signal;
 pub use storage::Place;
 pub use tools::{CLOCK, MOUNT, SHARED, drop_caches, run};

@@ -68,6 +68,7 @@ pub const CONTROLLERS: &[Bundled] = &[
 pub const PROCESSORS: &[Bundled] = &[
     bundled!("core-2-2660", "devices/processors/core-2-2660.toml"),
     bundled!("xeon-x5550", "devices/processors/xeon-x5550.toml"),
+    bundled!("xeon-emerald-rapids", "devices/processors/xeon-emerald-rapids.toml"),
     bundled!("amd64-3ghz", "devices/processors/amd64-3ghz.toml"),
     bundled!("pentium-d-3200", "devices/processors/pentium-d-3200.toml"),
     bundled!("pentium-4-2660", "devices/processors/pentium-4-2660.toml"),

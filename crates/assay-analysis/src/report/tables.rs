@@ -100,7 +100,7 @@ pub fn programs(run: &Run) -> String {
         let mut heading = vec!["target".to_owned()];
         heading.extend(program::metrics(one).iter().map(program::heading));
         heading.extend(program::drive_rates(one).iter().map(|(name, _)| format!("drives: {name}")));
-        heading.push("repeats".to_owned());
+        heading.extend(["bound by".to_owned(), "repeats".to_owned()]);
         let heading: Vec<&str> = heading.iter().map(String::as_str).collect();
         let row = |cell: &CellRecord| {
             let printed = |name: &str| match metric::estimate(cell, name) {
@@ -111,6 +111,7 @@ pub fn programs(run: &Run) -> String {
             row.extend(program::metrics(one).iter().map(|metric| printed(&metric.name)));
             let rates = program::drive_rates(cell).into_iter();
             row.extend(rates.map(|(_, rate)| rate.map_or("–".into(), three_digits)));
+            row.push(program::bound_by(cell).unwrap_or("–".into()));
             row.push(cell.repeats.len().to_string());
             row
         };

@@ -17,8 +17,9 @@ pub(super) fn table(one: &CellRecord, cells: &[&CellRecord]) -> Table {
     let mut heading = vec!["target".to_owned()];
     heading.extend(metrics.iter().map(program::heading));
     heading.extend(rates.iter().map(|(heading, _)| (*heading).to_owned()));
+    heading.push("bound by".to_owned());
     let heading: Vec<&str> = heading.iter().map(String::as_str).collect();
-    let mut table = Table::new(&heading, &[0]);
+    let mut table = Table::new(&heading, &[0, heading.len() - 1]);
     for cell in cells {
         let mut row = vec![clip(&cell.target, 20)];
         if cell.skipped.is_some() {
@@ -31,6 +32,7 @@ pub(super) fn table(one: &CellRecord, cells: &[&CellRecord]) -> Table {
             row.extend(metrics.iter().map(|metric| value(&metric.name)));
             let rates = program::drive_rates(cell).into_iter();
             row.extend(rates.map(|(_, rate)| rate.map_or_else(|| "-".into(), three_digits)));
+            row.push(program::bound_by(cell).unwrap_or_else(|| "-".into()));
         }
         table.row(row);
     }

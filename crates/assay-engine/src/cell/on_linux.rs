@@ -1,8 +1,8 @@
 //! A repeat on Linux in virtual time: boots the guest that runs it, and gathers what it leaves.
 
-use super::repeat::Repeat;
+use super::repeat::{CellContext, Repeat};
 use crate::error::{Error, Result};
-use crate::linux::task::Task;
+use crate::linux::task::{RepeatTask, Task};
 use crate::linux::{LinuxSetup, Start, rotational, run_guest};
 use crate::measure::log::LogWriter;
 use assay_fs::{Directory, Draft, Replace};
@@ -30,19 +30,22 @@ pub(super) fn run_linux(
     repeat: &Repeat<'_>,
     setup: &LinuxSetup,
     experiment: &Experiment,
+    run: CellContext<'_>,
 ) -> Result<RepeatRecord> {
-    let task = Task {
+    let limits = Limits { time: LIFE, silence: SILENCE, stop: crate::stop::is_interrupted };
+    let task = RepeatTask {
         experiment: experiment.text.clone(),
         workload: repeat.workload.name.clone(),
         seed: repeat.seed,
         log: repeat.log && repeat.directory.is_some(),
         stem: repeat.stem.clone(),
     };
-    let task = serde_json::to_string(&task).expect("plain data");
+    let task = serde_json::to_string(&Task::Repeat(task)).expect("plain data");
     let job = Job::new(storage_setup(setup), guest::Task::Own(task));
     let programs = match &repeat.workload.files {
         Some(FileWork::Program(work)) => {
-            Some(Programs { seed: repeat.seed, user_time: work.user_time })
+            let image = run.images.of(work, run.seed, setup.spec.settings.memory, limits)?;
+            Some(Programs { image, seed: repeat.seed, user_time: work.user_time })
         }
         _ => None,
     };
@@ -52,7 +55,7 @@ pub(super) fn run_linux(
         cached: repeat.workload.write_cache,
         programs,
         watches_itself: true,
-        limits: Limits { time: LIFE, silence: SILENCE, stop: crate::stop::is_interrupted },
+        limits,
         schedule: Schedule::Shared,
         images: Vec::new(),
         write: None,

@@ -3,6 +3,7 @@
 use crate::clock::BusyTime;
 use crate::error::{Error, Result};
 use crate::generate::Generator;
+use crate::linux::image::Images;
 use crate::load_loop::{End, Forget, run_phase};
 use crate::measure::log::LogWriter;
 use crate::measure::series::write_series;
@@ -18,6 +19,17 @@ use assay_spec::experiment::{
 use assay_spec::record::RepeatRecord;
 use assay_spec::{Bytes, Nanos, seed};
 use std::path::Path;
+
+/// What a run gives its cells.
+#[derive(Clone, Copy)]
+pub struct CellContext<'r> {
+    /// The run's seed.
+    pub seed: u64,
+    /// The images that the run has made.
+    pub images: &'r Images,
+    /// The directory for logs and series.
+    pub directory: &'r RunDirectory,
+}
 
 /// A repeat of a cell.
 pub(crate) struct Repeat<'a> {

@@ -16,6 +16,7 @@ mod walk;
 use crate::error::Result;
 use crate::measure::Recorder;
 use assay_spec::experiment::FileWork;
+pub(crate) use program::make_image;
 use queue::Queue;
 pub(crate) use records::lay_out;
 use stage::Stage;

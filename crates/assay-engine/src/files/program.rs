@@ -5,9 +5,11 @@
 use super::stage::{Done, Stage, refused};
 use crate::clock::ProgramCounts;
 use crate::error::{Error, Result};
-use assay_linux::guest::{Caller, command, killed_for_memory};
+use assay_linux::guest::{Caller, command, killed_for_memory, left_running, pack, unpack};
 use assay_linux::user::User;
-use assay_spec::experiment::{Better, OutputMetric, OutputPlace, ProgramWork, RUN_TIME};
+use assay_spec::experiment::{
+    Better, CacheReset, OutputMetric, OutputPlace, ProgramWork, RUN_TIME,
+};
 use assay_spec::record::ProgramMetric;
 use regex_lite::Regex;
 use rustix::fs::{MemfdFlags, memfd_create};
@@ -28,10 +30,11 @@ const SHOWN_OF_LINE: usize = 200;
 pub(super) fn run(stage: &mut Stage<'_>, work: &ProgramWork) -> Result<Done> {
     let directory = stage.work_dir.directory;
     let caller = caller(directory, work.user.as_deref(), stage.seed)?;
-    if let Some(user) = caller.user {
-        let owned = chown(directory, Some(user.0), Some(user.1));
-        owned.map_err(|e| refused("giving the directory to the user", &e))?;
+    if work.image.is_some() {
+        unpack(directory)?;
+        stage.forget(CacheReset::Remount, &[])?;
     }
+    give(directory, &caller)?;
     let killed = Killed::so_far();
     if let Some(setup) = &work.setup {
         run_script("setup", setup, &caller)?;
@@ -51,6 +54,34 @@ pub(super) fn run(stage: &mut Stage<'_>, work: &ProgramWork) -> Result<Done> {
     });
     let warnings = killed.warning().into_iter().collect();
     Ok(Done { elapsed, told, metrics, warnings, ..Done::default() })
+}
+
+/// Makes an image: runs `script` as `user` in `directory`, and packs what it leaves there.
+///
+/// # Errors
+/// If the script fails, or leaves a process running, whose files may be incomplete.
+pub(crate) fn make_image(
+    directory: &Path,
+    script: &str,
+    user: Option<&str>,
+    seed: u64,
+) -> Result<()> {
+    let caller = caller(directory, user, seed)?;
+    give(directory, &caller)?;
+    run_script("image", script, &caller)?;
+    if let Some((_, name)) = left_running().first() {
+        let message = format!("the script of `image` leaves `{name}` running");
+        let hint = "stop it at the end of the script, and start it in `setup`";
+        return Err(Error::environment("program-failed", message, hint));
+    }
+    Ok(pack(directory)?)
+}
+
+/// Gives the directory to the user that the scripts run as.
+fn give(directory: &Path, caller: &Caller) -> Result<()> {
+    let Some((user, group)) = caller.user else { return Ok(()) };
+    let given = chown(directory, Some(user), Some(group));
+    given.map_err(|e| refused("giving the directory to the user", &e))
 }
 
 /// The number of processes that the guest's kernel had killed because its memory was full.

@@ -4,7 +4,7 @@ use crate::cell::files::run_on_files;
 use crate::cell::repeat::Repeat;
 use crate::error::{Error, Result};
 use crate::files::{self, Content, WorkDir};
-use crate::linux::task::Task;
+use crate::linux::task::RepeatTask;
 use crate::run::directory::RunDirectory;
 use crate::target::uring::{UringOptions, UringTarget};
 use assay_fs::Directory;
@@ -21,7 +21,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// If the guest has another version of this program, or the repeat fails.
-pub(super) fn run(task: &Task, place: &Place) -> Result<RepeatRecord> {
+pub(super) fn run(task: &RepeatTask, place: &Place) -> Result<RepeatRecord> {
     let source = Source { file: "experiment", text: &task.experiment };
     let experiment = Experiment::parse(source).map_err(|e| {
         Error::usage("linux-guest", e.to_string(), "host and guest must be the same program")

@@ -5,6 +5,7 @@
 //! directory that it shares with the host.
 
 mod drives;
+pub(crate) mod image;
 pub(crate) mod setup;
 pub(crate) mod task;
 mod traffic;

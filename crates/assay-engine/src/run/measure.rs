@@ -4,8 +4,9 @@ use super::directory::RunDirectory;
 use super::order::CellOrder;
 use super::planned::Run;
 use crate::budget::Budget;
-use crate::cell::{run_cell, unmeasured};
+use crate::cell::{CellContext, run_cell, unmeasured};
 use crate::error::Result;
+use crate::linux::image::Images;
 use crate::plan::PlannedTarget;
 use crate::read::{CELLS_MAX, RUN_MAX};
 use crate::target::block::Opened;
@@ -77,13 +78,14 @@ impl Run {
         let CellOrder { modelled, wall, combinations } = CellOrder::of(self, missing);
         let before = finished.len();
         let finished = Mutex::new(finished);
+        let images = Images::default();
         let one = |index: usize, limit: Option<Nanos>| -> Result<()> {
             let plan = &self.record.plan[index];
             observer.started(plan);
             let (experiment, workload) = self.workload_of(index);
             let (target, host) = self.place_of(index);
-            let seed = self.record.seed;
-            let ran = run_cell(experiment, workload, target, host, seed, limit, Some(directory));
+            let run = CellContext { seed: self.record.seed, images: &images, directory };
+            let ran = run_cell(experiment, workload, target, host, run, limit);
             let cell = match ran {
                 // A study has other experiments for a target that is too small for this one.
                 Err(e) if e.id == "range-outside" && self.experiments.len() > 1 => {

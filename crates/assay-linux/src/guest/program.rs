@@ -40,22 +40,31 @@ pub(super) fn run(words: &[String], caller: &Caller) -> Result<String> {
     Ok(end(status))
 }
 
-/// Ends the processes that programs have left running, but for the server of a ZFS pool: they would
-/// keep the file system and its array busy.
+/// Ends the processes that programs have left running: they would keep the file system and its
+/// array busy.
 pub(super) fn end_all() {
+    for (pid, _) in left_running() {
+        // It may have ended by itself.
+        let _ = kill_process(pid, Signal::KILL);
+    }
+}
+
+/// Returns the numbers and names of the processes that programs have left running: all but this
+/// one, the kernel's, and the server of a ZFS pool.
+pub fn left_running() -> Vec<(Pid, String)> {
     let own = std::process::id();
     let all = fs::read_dir("/proc").into_iter().flatten().flatten();
     let numbers = all.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    for number in numbers.filter(|number| *number > 1 && *number != own) {
+    let of_program = |number: u32| {
         // A thread of the kernel has no command line.
         let line = fs::read(format!("/proc/{number}/cmdline")).unwrap_or_default();
         let name = fs::read_to_string(format!("/proc/{number}/comm")).unwrap_or_default();
-        let pid = i32::try_from(number).ok().and_then(Pid::from_raw);
-        if let (Some(pid), false, false) = (pid, line.is_empty(), name.trim() == "zfs-fuse") {
-            // It may have ended by itself.
-            let _ = kill_process(pid, Signal::KILL);
-        }
-    }
+        let name = name.trim().to_owned();
+        let is_a_programs = !line.is_empty() && name != "zfs-fuse";
+        let pid = i32::try_from(number).ok().and_then(Pid::from_raw)?;
+        is_a_programs.then_some((pid, name))
+    };
+    numbers.filter(|number| *number > 1 && *number != own).filter_map(of_program).collect()
 }
 
 /// Describes the end of a program, as JSON.

@@ -50,6 +50,7 @@ fn package(tool: &str) -> &'static str {
         "mkfs.f2fs" => "f2fs-tools",
         "zfs-fuse" | "zpool" | "zfs" => "zfs-fuse",
         "mount" | "umount" => "mount",
+        "tar" => "tar",
         _ => "e2fsprogs",
     }
 }

@@ -13,6 +13,8 @@ use std::ops::{Range, RangeInclusive};
 /// A program of the user's as a workload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProgramWork {
+    /// The script that makes the files that each repeat begins with; it runs once in a run.
+    pub image: Option<String>,
     /// The script that prepares the work; not measured.
     pub setup: Option<String>,
     /// The script that is measured.
@@ -94,13 +96,14 @@ impl ProgramWork {
 
 /// Takes a workload of a program, if the section is one.
 pub(super) fn decode(s: &mut Section<'_>) -> Decoded<Option<ProgramWork>> {
-    const KEYS: [&str; 4] = ["setup", "user", "user_time", "metric"];
+    const KEYS: [&str; 5] = ["image", "setup", "user", "user_time", "metric"];
     if !s.has("command") {
         s.may_have(&["command"]);
         s.goes_with(&KEYS, "`command`");
         return Ok(None);
     }
     let command = script(s, "command")?.expect("it has one");
+    let image = script(s, "image")?;
     let setup = script(s, "setup")?;
     let user = s.optional_string("user")?.map(|(user, _)| user);
     let user_time = match s.optional_section("user_time", "user_time")? {
@@ -123,7 +126,7 @@ pub(super) fn decode(s: &mut Section<'_>) -> Decoded<Option<ProgramWork>> {
         section.finish()?;
         metrics.push(metric);
     }
-    Ok(Some(ProgramWork { setup, command, user, user_time, metrics }))
+    Ok(Some(ProgramWork { image, setup, command, user, user_time, metrics }))
 }
 
 fn decode_user_time(s: &mut Section<'_>) -> Decoded<UserTime> {
@@ -252,7 +255,7 @@ mod tests {
     #[test]
     fn a_program_has_scripts_metrics_and_a_user_time() {
         let work = program(
-            "command = \"\\n  pgbench -T 5\\nexit\"\nuser = \"postgres\"\n\
+            "image = \"initdb\"\ncommand = \"\\n  pgbench -T 5\\nexit\"\nuser = \"postgres\"\n\
              user_time = { call = \"2us\", moved = \"4GB/s\" }\n\
              [[workload.metric]]\nname = \"tps\"\npattern = 'tps = (.*)'\nbetter = \"higher\"\n\
              [[workload.metric]]\nname = \"p99\"\njson = \"/p99\"\nunit = \"ms\"\n\
@@ -260,6 +263,7 @@ mod tests {
         );
         let work = work.unwrap_or_else(|e| panic!("{e}"));
         assert_eq!((work.summary().as_str(), work.setup.as_deref()), ("pgbench -T 5", None));
+        assert_eq!(work.image.as_deref(), Some("initdb"));
         assert_eq!(work.user_time.costs(), [2_000_000_000, 250_000, 0]);
         assert_eq!(work.metrics[0].place, OutputPlace::Pattern("tps = (.*)".to_owned()));
         assert_eq!(work.metrics[1].place, OutputPlace::Json("/p99".to_owned()));

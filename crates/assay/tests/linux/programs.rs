@@ -92,6 +92,44 @@ better = "lower"
     assert_eq!((it["value"].as_f64(), it["better"].as_str()), (Some(41.5), Some("higher")));
 }
 
+/// An image is made once, and every repeat begins with its files, which are not in the cache.
+#[test]
+fn every_repeat_begins_with_the_files_of_the_image() {
+    if no_guests() {
+        return;
+    }
+    let directory = temporary();
+    let lines = r#"
+image = """
+mkdir d
+head -c 1000000 /dev/urandom >d/data
+ln -s data d/link
+chmod 640 d/data
+od -An -N3 -tu4 /dev/urandom >number
+"""
+command = """
+test ! -e mine
+touch mine
+test "$(readlink d/link) $(stat -c %a d/data)" = "data 640"
+cat d/data >/dev/null
+cat number
+"""
+[[workload.metric]]
+name = "number"
+pattern = "([0-9]+)"
+better = "higher"
+"#;
+    let (code, table, talk) = run(directory.path(), lines);
+    assert_eq!(code, Some(0), "{table}{talk}");
+    let repeats = repeats(directory.path());
+    assert_eq!(repeats[0]["program"][0]["value"], repeats[1]["program"][0]["value"]);
+    for repeat in &repeats {
+        let read = counter(repeat, "drive_read_bytes");
+        assert!(read >= 1e6, "{read} bytes: the others were in the cache");
+    }
+    assert!(repeats[0]["program"][0]["value"].as_f64().unwrap() > 0.0);
+}
+
 /// Random numbers follow the seed, and so do the repeats.
 #[test]
 fn a_programs_random_numbers_follow_the_seed() {
@@ -138,8 +176,9 @@ fn a_program_runs_as_a_user_who_owns_the_directory() {
         return println!("skipped: there is no user `nobody`");
     }
     let directory = temporary();
-    let lines = "user = \"nobody\"\nsetup = \"touch made\"\n\
-                 command = \"test $(id -un) = nobody; test $(stat -c %U made) = $USER; rm made\"\n";
+    let lines = "user = \"nobody\"\nimage = \"touch image\"\nsetup = \"touch made\"\n\
+                 command = \"test $(id -un) = nobody; test $(stat -c %U made) = $USER; rm made; \
+                 test $(stat -c %U image) = $USER; rm image\"\n";
     let (code, table, talk) = run(directory.path(), lines);
     assert_eq!(code, Some(0), "{table}{talk}");
 }
@@ -170,6 +209,11 @@ fn a_script_that_fails_is_named_with_its_last_lines() {
         (
             "setup = \"echo no >&2; false; true\"\ncommand = \"true\"\n",
             "`setup` ended with exit status 1: no",
+        ),
+        ("image = \"sleep 1000 &\"\ncommand = \"true\"\n", "`image` leaves `sleep` running"),
+        (
+            "image = \"echo no >&2; false\"\ncommand = \"true\"\n",
+            "`image` ended with exit status 1: no",
         ),
         ("command = \"echo one; kill -9 $$\"\n", "`command` ended with signal: 9 (SIGKILL): one"),
         ("command = \"true\"\nuser = \"assay-nobody\"\n", "the workload runs as `assay-nobody`"),
