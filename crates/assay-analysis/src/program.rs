@@ -57,8 +57,9 @@ const WAITS: [(&str, &str); 3] = [
 const TOLD: f64 = 0.2;
 
 /// Returns what a program spends its time with, the largest share of the measured phase first:
-/// requests of the drives, computing, or waits of its own while the drives are idle. Returns
-/// nothing for a cell without such counters.
+/// requests of the drives, computing, or waits of its own while the drives are idle. The processor
+/// may also have computed while a drive was busy, so its share is the largest that is possible.
+/// Returns nothing for a cell without such counters.
 pub(crate) fn limits(cell: &CellRecord) -> Vec<(&'static str, f64)> {
     let waits = WAITS.map(|(name, counter)| per_second(cell, counter).map(|share| (name, share)));
     let waits: Option<Vec<(&str, f64)>> = waits.into_iter().collect();

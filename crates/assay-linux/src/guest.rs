@@ -93,6 +93,9 @@ fn job(work: impl FnOnce(&str, &Place) -> Result<String>) -> Result<String> {
     if job.runs_programs {
         program::end_all();
     }
+    if matches!(job.task, Task::Command(..) | Task::Shell(..)) {
+        storage::unmount_drives();
+    }
     match &place.filesystem {
         Some(filesystem) if filesystem.kind == "zfs" => storage::leave_pool()?,
         // The job may have unmounted it already.

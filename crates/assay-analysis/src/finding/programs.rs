@@ -92,6 +92,7 @@ pub(super) fn bounds(run: &Run, experiment: &str, workload: &str) -> Option<Find
     }
     let group = |(name, targets): &(&str, Vec<&str>)| format!("{name} on {}", targets.join(", "));
     let groups: Vec<String> = groups.iter().map(group).collect();
+    let known = cells.iter().filter(|cell| !limits(cell).is_empty());
     let line = |cell: &&CellRecord| {
         let shares = limits(cell).into_iter();
         let shares: Vec<String> =
@@ -101,7 +102,7 @@ pub(super) fn bounds(run: &Run, experiment: &str, workload: &str) -> Option<Find
     Some(Finding {
         id: format!("bounds/{experiment}/{workload}"),
         statement: format!("{workload} is bound by {}", groups.join("; by ")),
-        evidence: cells.iter().map(line).collect(),
+        evidence: known.map(line).collect(),
         threshold: "more than half of the measured phase; a flush hides reads, and both hide \
                     writes"
             .to_owned(),

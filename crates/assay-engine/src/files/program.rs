@@ -18,6 +18,7 @@ use std::io::{self, Read, Seek};
 use std::os::unix::fs::chown;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
 
 /// The longest output that is read.
 const OUTPUT_MAX: u64 = 32 << 20;
@@ -68,13 +69,29 @@ pub(crate) fn make_image(
 ) -> Result<()> {
     let caller = caller(directory, user, seed)?;
     give(directory, &caller)?;
+    let killed = Killed::so_far();
     run_script("image", script, &caller)?;
-    if let Some((_, name)) = left_running().first() {
+    if let Some(warning) = killed.warning() {
+        let hint = "write `memory=` in the target, or `memory` in [linux]";
+        return Err(Error::environment("program-failed", format!("`image`: {warning}"), hint));
+    }
+    if let Some(name) = still_running() {
         let message = format!("the script of `image` leaves `{name}` running");
         let hint = "stop it at the end of the script, and start it in `setup`";
         return Err(Error::environment("program-failed", message, hint));
     }
     Ok(pack(directory)?)
+}
+
+/// Returns the name of a process that goes on for seconds. A server that was stopped needs a moment
+/// after it has removed its file of locks.
+fn still_running() -> Option<String> {
+    const TRIES: u32 = 50;
+    for _ in 0..TRIES {
+        left_running().first()?;
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    left_running().into_iter().next().map(|(_, name)| name)
 }
 
 /// Gives the directory to the user that the scripts run as.

@@ -8,6 +8,7 @@ use super::task::{ImageTask, Task};
 use super::{Start, run_guest};
 use crate::error::{Error, Result};
 use crate::plan::{PlanError, open_drives};
+use crate::stop::is_interrupted;
 use assay_linux::boot::{Directory, Programs};
 use assay_linux::clock::Schedule;
 use assay_linux::guest::{self, FilesystemSetup, GuestOutcome, Job};
@@ -30,8 +31,9 @@ pub struct Images(Mutex<Vec<(Key, Arc<Mutex<Slot>>)>>);
 /// What an image is made from, and the memory of its guest.
 type Key = (ImageTask, Bytes);
 
-/// The place of an image: empty, or with the image or the error of its script.
-type Slot = Option<std::result::Result<Directory, (String, String)>>;
+/// The place of an image: empty, or with the image, or the id, message and hint of the error that
+/// there was.
+type Slot = Option<std::result::Result<Directory, (&'static str, String, String)>>;
 
 impl Images {
     /// Returns the directory with the image of a program, or `None` if the program wants none.
@@ -52,11 +54,14 @@ impl Images {
         let slot = self.slot((task.clone(), memory));
         let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
         if slot.is_none() {
-            *slot = Some(make(task, memory, limits)?);
+            *slot = Some(match make(task, memory, limits) {
+                Err(e) if is_interrupted() => return Err(e),
+                made => made.map_err(|e| (e.id, e.message, e.hint)),
+            });
         }
         match slot.as_ref().expect("it was made") {
             Ok(directory) => Ok(Some(directory.shared())),
-            Err((message, hint)) => Err(Error::environment("linux-guest", message, hint.clone())),
+            Err((id, message, hint)) => Err(Error::environment(id, message, hint.clone())),
         }
     }
 
@@ -73,13 +78,11 @@ impl Images {
     }
 }
 
-/// Boots a guest that makes an image. Returns the guest's directory with the image, or the message
-/// and hint of its script's error.
-fn make(
-    task: ImageTask,
-    memory: Bytes,
-    limits: Limits,
-) -> Result<std::result::Result<Directory, (String, String)>> {
+/// Boots a guest that makes an image. Returns the guest's directory, which has the image.
+///
+/// # Errors
+/// If the guest breaks off, or its script fails.
+fn make(task: ImageTask, memory: Bytes, limits: Limits) -> Result<Directory> {
     let settings = Settings { memory, filesystem: Some(FILESYSTEM), ..Settings::default() };
     let setup = open_drives(&[DRIVE.to_owned()], settings).map_err(|e| match e {
         PlanError::Engine(e) => e,
@@ -107,10 +110,13 @@ fn make(
         console: None,
     };
     let outcome = run_guest(&setup, &job, start, None)?.outcome;
-    let failed = |message: String, hint| (format!("in the guest of the image: {message}"), hint);
-    Ok(match serde_json::from_str(&outcome.result) {
+    let failed = |message: String, hint: String| {
+        let message = format!("in the guest of the image: {message}");
+        Error::environment("linux-guest", message, hint)
+    };
+    match serde_json::from_str(&outcome.result) {
         Ok(GuestOutcome::Done(_)) => Ok(outcome.directory),
         Ok(GuestOutcome::Failed(message, hint)) => Err(failed(message, hint)),
-        Err(e) => Err(failed(e.to_string(), String::new())),
-    })
+        Err(e) => Err(failed(e.to_string(), "run it again".to_owned())),
+    }
 }

@@ -78,7 +78,7 @@ impl DriveTraffic {
         let mut hidden = Nanos::ZERO;
         for (spans, kind) in self.busy.into_iter().zip(BUSY_WITH) {
             let busy = spans.length();
-            told.push((format!("drive_{kind}_busy_s"), (busy - hidden).as_secs_f64()));
+            told.push((format!("drive_{kind}_busy_s"), busy.saturating_sub(hidden).as_secs_f64()));
             hidden = busy;
         }
         Ok(told)
@@ -92,20 +92,27 @@ struct Spans {
     apart: Vec<(Nanos, Nanos)>,
     /// The length of earlier ones.
     before: Nanos,
+    /// The end of the last of these.
+    counted: Nanos,
 }
 
 impl Spans {
-    /// The most spans that are kept; no request is in flight during more pauses of others.
+    /// The most spans that are kept apart.
     const KEPT: usize = 1 << 16;
 
-    fn add(&mut self, mut start: Nanos, end: Nanos) {
+    fn add(&mut self, start: Nanos, mut end: Nanos) {
+        // What is only a sum is not counted again.
+        let mut start = start.max(self.counted);
         while let Some(last) = self.apart.pop_if(|last| last.1 >= start) {
             start = start.min(last.0);
+            end = end.max(last.1);
         }
         self.apart.push((start, end));
         if self.apart.len() > Spans::KEPT {
             let old = self.apart.drain(..Spans::KEPT / 2);
-            self.before += length(old);
+            let old: Vec<(Nanos, Nanos)> = old.collect();
+            self.counted = old.last().map_or(self.counted, |last| last.1);
+            self.before += length(old.into_iter());
         }
     }
 

@@ -1,7 +1,7 @@
 //! Programs of the user's in a guest.
 
 use super::job::{Caller, CommandEnd};
-use super::tools::{SHARED, no_program, write};
+use super::tools::{SHARED, end_process, no_program, write};
 use crate::error::{Error, Result};
 use crate::kernel::{missing, tool_path};
 use rustix::process::{Pid, Signal, kill_process};
@@ -43,9 +43,21 @@ pub(super) fn run(words: &[String], caller: &Caller) -> Result<String> {
 /// Ends the processes that programs have left running: they would keep the file system and its
 /// array busy.
 pub(super) fn end_all() {
-    for (pid, _) in left_running() {
-        // It may have ended by itself.
-        let _ = kill_process(pid, Signal::KILL);
+    /// What is forked while others are killed is killed in the next round.
+    const ROUNDS: usize = 10;
+    for _ in 0..ROUNDS {
+        let left = left_running();
+        if left.is_empty() {
+            return;
+        }
+        // Each may have ended by itself. All are killed before the first is waited for, because one
+        // may wait for another.
+        for (pid, _) in &left {
+            let _ = kill_process(*pid, Signal::KILL);
+        }
+        for (pid, _) in &left {
+            let _ = end_process(*pid);
+        }
     }
 }
 

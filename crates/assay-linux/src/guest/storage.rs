@@ -1,11 +1,10 @@
 //! The storage of a job: sets up I/O schedulers, the array and the file system.
 
 use super::job::{FilesystemSetup, MdSetup, StorageSetup};
-use super::tools::{MOUNT, drop_caches, make, run, work_takes_time, write};
+use super::tools::{MOUNT, drop_caches, end_process, make, run, work_takes_time, write};
 use crate::error::{Error, Result};
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::mount::{MountFlags, mount};
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
+use rustix::process::Pid;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -45,6 +44,20 @@ impl Place {
             return mount_filesystem(filesystem, &self.device);
         }
         drop_caches()
+    }
+}
+
+/// Unmounts the file systems that programs have mounted on drives and arrays, the last first. What
+/// is busy stays mounted.
+pub(super) fn unmount_drives() {
+    let mounts = fs::read_to_string("/proc/mounts").unwrap_or_default();
+    let places = mounts.lines().filter_map(|line| {
+        let (device, rest) = line.split_once(' ')?;
+        // `/proc/mounts` writes a blank in a name as an octal number; such a place stays mounted.
+        device.starts_with("/dev/").then(|| rest.split(' ').next()).flatten()
+    });
+    for place in places.collect::<Vec<_>>().into_iter().rev() {
+        let _ = unmount(place, UnmountFlags::empty());
     }
 }
 
@@ -221,11 +234,7 @@ fn kill_zfs() -> Result<()> {
     let text = fs::read_to_string(PID_FILE).map_err(|e| Error::system(PID_FILE, e))?;
     let id = text.trim().parse().ok().and_then(Pid::from_raw);
     let id = id.ok_or_else(|| Error::system(PID_FILE, std::io::ErrorKind::InvalidData.into()))?;
-    let ended = pidfd_open(id, PidfdFlags::empty()).and_then(|process| {
-        pidfd_send_signal(&process, Signal::KILL)?;
-        poll(&mut [PollFd::new(&process, PollFlags::IN)], None)
-    });
-    ended.map_err(|e| Error::system(ZFS, e.into()))?;
+    end_process(id).map_err(|e| Error::system(ZFS, e.into()))?;
     fs::remove_file(PID_FILE).map_err(|e| Error::system(PID_FILE, e))
 }
 

@@ -1,6 +1,8 @@
 //! Tools for work in a guest: runs programs, makes directories, writes to files of the kernel.
 
 use crate::error::{Error, Result};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::fs;
 use std::process::{Command, Stdio};
 
@@ -59,6 +61,14 @@ pub(super) fn no_program(program: &str, e: std::io::Error) -> Error {
     let hint = "check that the program exists on this machine: a guest sees the same programs \
                 under the same paths";
     Error::new("linux-command", format!("`{program}` cannot be run"), hint).caused_by(e)
+}
+
+/// Kills a process and waits for its end, for a minute at most: until then, it may keep files open.
+pub(super) fn end_process(id: Pid) -> rustix::io::Result<()> {
+    const LONGEST: Timespec = Timespec { tv_sec: 60, tv_nsec: 0 };
+    let process = pidfd_open(id, PidfdFlags::empty())?;
+    pidfd_send_signal(&process, Signal::KILL)?;
+    poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&LONGEST)).map(drop)
 }
 
 /// Writes dirty pages back, and drops clean ones and other caches.

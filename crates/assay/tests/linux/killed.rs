@@ -1,7 +1,7 @@
 //! Kills the kernel or the backend: the other ends, and nothing is left.
 
 use super::{drive, ending_signals, no_guests};
-use crate::command::temporary;
+use crate::command::{assay, temporary};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
@@ -110,6 +110,22 @@ fn a_killed_backend_takes_its_kernel_with_it() {
         assert_eq!(names(&directory), ["assay-linux-1-0", "out"]);
         assert_eq!(names(&directory.join("assay-linux-1-0")), ["data"]);
     }
+}
+
+/// The guest powers off when nothing uses its drives any more: a program that a command leaves
+/// behind waits for a slow disk when it is killed.
+#[test]
+fn what_a_command_leaves_running_on_a_slow_disk_ends_before_the_guest() {
+    if no_guests() {
+        return;
+    }
+    let directory = temporary();
+    let script = "mkfs.ext4 -q /dev/vda; mount /dev/vda /run/mnt; cd /run/mnt
+        (while :; do dd if=/dev/zero of=f bs=1M count=8 conv=fsync; done) 2>/dev/null & sleep 5";
+    let line = ["linux", "run", "--drive", "sim:exos-x24", "--memory", "256MiB", "--limit", "1h"];
+    let output =
+        assay(directory.path(), &[&line[..], &["--out", "out", "--", "sh", "-c", script]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 #[test]

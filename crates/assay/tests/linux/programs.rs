@@ -92,7 +92,7 @@ better = "lower"
     assert_eq!((it["value"].as_f64(), it["better"].as_str()), (Some(41.5), Some("higher")));
 }
 
-/// An image is made once, and every repeat begins with its files, which are not in the cache.
+/// Every repeat begins with the files of the image, which are not in the cache, and with no others.
 #[test]
 fn every_repeat_begins_with_the_files_of_the_image() {
     if no_guests() {
