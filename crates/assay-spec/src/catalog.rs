@@ -64,7 +64,7 @@ pub const CONTROLLERS: &[Bundled] = &[
     bundled!("areca-1680", "devices/controllers/areca-1680.toml"),
 ];
 
-/// The bundled processors of machines that documents used.
+/// The bundled processors: of machines that documents used, and one of today.
 pub const PROCESSORS: &[Bundled] = &[
     bundled!("core-2-2660", "devices/processors/core-2-2660.toml"),
     bundled!("xeon-x5550", "devices/processors/xeon-x5550.toml"),
@@ -170,6 +170,18 @@ pub const STUDIES: &[Study] = &[
         ],
         ledgers: &["modern"],
     },
+    Study {
+        name: "databases",
+        title: "Databases on drives from 2003 to 2026, their settings, file systems and arrays",
+        experiments: &[
+            bundled!("commits", "studies/databases/commits.toml"),
+            bundled!("sqlite-settings", "studies/databases/sqlite-settings.toml"),
+            bundled!("postgresql-settings", "studies/databases/postgresql-settings.toml"),
+            bundled!("database-file-systems", "studies/databases/file-systems.toml"),
+            bundled!("database-arrays", "studies/databases/arrays.toml"),
+        ],
+        ledgers: &["databases"],
+    },
 ];
 
 /// The bundled ledgers.
@@ -179,6 +191,7 @@ pub const LEDGERS: &[Bundled] = &[
     bundled!("sara10", "studies/sara10/claims.toml"),
     bundled!("oslo09", "studies/oslo09/claims.toml"),
     bundled!("modern", "studies/modern/claims.toml"),
+    bundled!("databases", "studies/databases/claims.toml"),
 ];
 
 /// The bundled price lists, oldest first. The price list of a study has the study's name.
@@ -240,9 +253,11 @@ mod tests {
     #[test]
     fn the_ledgers_hold_every_claim() {
         let wanted = [("sigmetrics09", 'S', 40), ("cmu08", 'C', 18), ("sara10", 'R', 22)];
-        for (study, letter, count) in
-            wanted.into_iter().chain([("oslo09", 'T', 21), ("modern", 'M', 26)])
-        {
+        for (study, letter, count) in wanted.into_iter().chain([
+            ("oslo09", 'T', 21),
+            ("modern", 'M', 26),
+            ("databases", 'D', 11),
+        ]) {
             let bundled = find(LEDGERS, study).expect("listed");
             let ledger = Ledger::parse(source(bundled)).unwrap_or_else(|e| panic!("{e}"));
             // Contradictions that others found have ids `I-…`, outside the numbering of the

@@ -4,6 +4,8 @@
 //! people to read. And no verdict stands for its own sake: with the measurements exchanged among
 //! the cells, independent claims that were reproduced are not.
 
+#![allow(clippy::print_stdout)] // a skipped test says why
+
 mod command;
 
 use assay_analysis::ledger::{Knowledge, LedgerVerdicts, Verdict, judge};
@@ -245,6 +247,29 @@ fn the_page_counts_what_is_recorded() {
     let total = format!("Of {independent} independent claims {reproduced} are reproduced.");
     assert!(page.contains(&total), "{total}");
 }
+
+#[test]
+#[ignore = "boots guests for a quarter of an hour, with databases of this machine"]
+fn databases() {
+    let missing = DATABASES.iter().find(|program| !Path::new(program).exists());
+    if let Some(program) = missing {
+        return println!("skipped: this machine has no {program}");
+    }
+    pinned_in_turn("databases");
+}
+
+/// The programs that the study `databases` runs, where Debian has them.
+const DATABASES: [&str; 9] = [
+    "/usr/lib/postgresql",
+    "/usr/bin/sqlite3",
+    "/usr/bin/db_bench",
+    "/usr/bin/mdb_load",
+    "/usr/bin/redis-benchmark",
+    "/usr/bin/etcd",
+    "/usr/bin/ab",
+    "/usr/bin/fio",
+    "/usr/sbin/zfs-fuse",
+];
 
 #[test]
 fn a_changed_verdict_is_told_by_its_line() {
