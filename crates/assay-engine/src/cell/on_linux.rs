@@ -7,23 +7,14 @@ use crate::linux::{LinuxSetup, Start, rotational, run_guest};
 use crate::measure::log::LogWriter;
 use assay_fs::{Directory, Draft, Replace};
 use assay_linux::boot::{Outcome, Programs};
-use assay_linux::clock::Schedule;
 use assay_linux::guest::{self, FilesystemSetup, GuestOutcome, Job, MdSetup};
-use assay_linux::limits::Limits;
+use assay_spec::Op;
 use assay_spec::array::Level;
 use assay_spec::experiment::{Experiment, FileWork};
 use assay_spec::linux::{self, LinuxSpec};
 use assay_spec::record::RepeatRecord;
-use assay_spec::{Nanos, Op};
 use std::ffi::OsStr;
 use std::fs::File;
-use std::time::Duration;
-
-/// The most time that a guest may take on its own clock: a month.
-const LIFE: Nanos = Nanos::from_secs(31 * 24 * 3600);
-/// The most wall-clock time that a guest may compute without its clock moving. `git` packs a
-/// history of some gigabytes in minutes, and asks for neither the time nor a drive meanwhile.
-const SILENCE: Duration = Duration::from_secs(30 * 60);
 
 /// Boots Linux on the drives of `setup` and runs the repeat in it.
 pub(super) fn run_linux(
@@ -32,7 +23,6 @@ pub(super) fn run_linux(
     experiment: &Experiment,
     run: CellContext<'_>,
 ) -> Result<RepeatRecord> {
-    let limits = Limits { time: LIFE, silence: SILENCE, stop: crate::stop::is_interrupted };
     let task = RepeatTask {
         experiment: experiment.text.clone(),
         workload: repeat.workload.name.clone(),
@@ -44,23 +34,13 @@ pub(super) fn run_linux(
     let job = Job::new(storage_setup(setup), guest::Task::Own(task));
     let programs = match &repeat.workload.files {
         Some(FileWork::Program(work)) => {
-            let image = run.images.of(work, run.seed, setup.spec.settings.memory, limits)?;
+            let image = run.images.of(work, run.seed, setup.spec.settings.memory)?;
             Some(Programs { image, seed: repeat.seed, user_time: work.user_time })
         }
         _ => None,
     };
     let job = if programs.is_some() { job.with_programs() } else { job };
-    let start = Start {
-        past: repeat.past(),
-        cached: repeat.workload.write_cache,
-        programs,
-        watches_itself: true,
-        limits,
-        schedule: Schedule::Shared,
-        images: Vec::new(),
-        write: None,
-        console: None,
-    };
+    let start = Start::in_run(repeat.past(), repeat.workload.write_cache, programs);
     let guest = run_guest(setup, &job, start, drive_log(repeat)?)?;
     let mut record = gather(repeat, &guest.outcome)?;
     if setup.processor.is_none() {

@@ -10,9 +10,7 @@ use crate::error::{Error, Result};
 use crate::plan::{PlanError, open_drives};
 use crate::stop::is_interrupted;
 use assay_linux::boot::{Directory, Programs};
-use assay_linux::clock::Schedule;
 use assay_linux::guest::{self, FilesystemSetup, GuestOutcome, Job};
-use assay_linux::limits::Limits;
 use assay_sim::InitialState;
 use assay_spec::experiment::{ProgramWork, UserTime};
 use assay_spec::linux::Settings;
@@ -46,7 +44,6 @@ impl Images {
         work: &ProgramWork,
         run_seed: u64,
         memory: Bytes,
-        limits: Limits,
     ) -> Result<Option<PathBuf>> {
         let Some(script) = work.image.clone() else { return Ok(None) };
         let seed = seed::derive(run_seed, &["image", &script]);
@@ -54,7 +51,7 @@ impl Images {
         let slot = self.slot((task.clone(), memory));
         let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
         if slot.is_none() {
-            *slot = Some(match make(task, memory, limits) {
+            *slot = Some(match make(task, memory) {
                 Err(e) if is_interrupted() => return Err(e),
                 made => made.map_err(|e| (e.id, e.message, e.hint)),
             });
@@ -82,7 +79,7 @@ impl Images {
 ///
 /// # Errors
 /// If the guest breaks off, or its script fails.
-fn make(task: ImageTask, memory: Bytes, limits: Limits) -> Result<Directory> {
+fn make(task: ImageTask, memory: Bytes) -> Result<Directory> {
     let settings = Settings { memory, filesystem: Some(FILESYSTEM), ..Settings::default() };
     let setup = open_drives(&[DRIVE.to_owned()], settings).map_err(|e| match e {
         PlanError::Engine(e) => e,
@@ -98,17 +95,7 @@ fn make(task: ImageTask, memory: Bytes, limits: Limits) -> Result<Directory> {
     let programs = Programs { image: None, seed: task.seed, user_time: UserTime::default() };
     let task = serde_json::to_string(&Task::Image(task)).expect("plain data");
     let job = Job::new(storage, guest::Task::Own(task)).with_programs();
-    let start = Start {
-        past: InitialState::New,
-        cached: true,
-        programs: Some(programs),
-        watches_itself: true,
-        limits,
-        schedule: Schedule::Shared,
-        images: Vec::new(),
-        write: None,
-        console: None,
-    };
+    let start = Start::in_run(InitialState::New, true, Some(programs));
     let outcome = run_guest(&setup, &job, start, None)?.outcome;
     let failed = |message: String, hint: String| {
         let message = format!("in the guest of the image: {message}");

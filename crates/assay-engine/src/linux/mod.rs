@@ -14,6 +14,7 @@ pub use setup::{LinuxSetup, rotational};
 
 use crate::error::Result;
 use crate::measure::log::LogWriter;
+use crate::stop::is_interrupted;
 use crate::target::block::{Image, open_image};
 use assay_linux::boot::{Boot, Outcome, Programs, boot};
 use assay_linux::clock::Schedule;
@@ -22,13 +23,14 @@ use assay_linux::disks::Traced;
 use assay_linux::guest::Job;
 use assay_linux::limits::Limits;
 use assay_sim::InitialState;
-use assay_spec::Bytes;
 use assay_spec::device::ProcessorSpec;
+use assay_spec::{Bytes, Nanos};
 use drives::drives;
 use setup::depth;
 use std::cell::RefCell;
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::time::Duration;
 use traffic::DriveTraffic;
 
 /// The initial state of a guest's drives, and the limits of the guest.
@@ -53,6 +55,32 @@ pub struct Start {
     /// The terminal of the guest, if it has one.
     pub console: Option<Console>,
 }
+
+impl Start {
+    /// Returns the start of a guest of a run, which has no terminal and keeps no images.
+    pub(crate) fn in_run(past: InitialState, cached: bool, programs: Option<Programs>) -> Start {
+        Start {
+            past,
+            cached,
+            programs,
+            watches_itself: true,
+            limits: RUN_LIMITS,
+            schedule: Schedule::Shared,
+            images: Vec::new(),
+            write: None,
+            console: None,
+        }
+    }
+}
+
+/// The limits of a guest of a run. On its own clock it may take a month. It may compute for half an
+/// hour without its clock moving: `git` packs a history of some gigabytes in minutes, and asks for
+/// neither the time nor a drive meanwhile.
+const RUN_LIMITS: Limits = Limits {
+    time: Nanos::from_secs(31 * 24 * 3600),
+    silence: Duration::from_secs(30 * 60),
+    stop: is_interrupted,
+};
 
 /// The results of a guest that has ended.
 pub struct Guest {

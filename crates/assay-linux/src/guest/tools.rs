@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::fs;
 use std::process::{Command, Stdio};
@@ -63,12 +64,18 @@ pub(super) fn no_program(program: &str, e: std::io::Error) -> Error {
     Error::new("linux-command", format!("`{program}` cannot be run"), hint).caused_by(e)
 }
 
-/// Kills a process and waits for its end, for a minute at most: until then, it may keep files open.
+/// Kills a process and waits for its end, because until then it may keep files open.
+///
+/// # Errors
+/// If there is no such process, or it does not end within a minute.
 pub(super) fn end_process(id: Pid) -> rustix::io::Result<()> {
     const LONGEST: Timespec = Timespec { tv_sec: 60, tv_nsec: 0 };
     let process = pidfd_open(id, PidfdFlags::empty())?;
     pidfd_send_signal(&process, Signal::KILL)?;
-    poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&LONGEST)).map(drop)
+    match poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&LONGEST))? {
+        0 => Err(Errno::TIMEDOUT),
+        _ => Ok(()),
+    }
 }
 
 /// Writes dirty pages back, and drops clean ones and other caches.
