@@ -412,4 +412,18 @@ mod tests {
         assert_eq!(c.rows.len(), 1, "one target each: those two are meant");
         assert_eq!(runs(("a", &a), ("c", &only)).notes, ["e/w@t of a is not in c"]);
     }
+
+    #[test]
+    fn what_programs_printed_is_compared_by_what_is_better() {
+        let of = sample::cell_of_program;
+        let cells = vec![
+            of("disk", "latency", assay_spec::experiment::Better::Lower, &[8.0, 8.1]),
+            of("ssd", "latency", assay_spec::experiment::Better::Lower, &[1.0, 1.01]),
+        ];
+        let compared = table(&sample::run(cells), "disk");
+        assert!(compared.rows.is_empty() && compared.notes.is_empty(), "{:?}", compared.notes);
+        let row = &compared.programs[0];
+        assert_eq!((row.target.as_str(), row.metric.as_str()), ("ssd", "latency"));
+        assert_eq!(row.standing, Standing::Better);
+    }
 }

@@ -7,6 +7,7 @@
 
 pub(crate) mod factors;
 mod programs;
+mod ranking;
 mod scaling;
 pub(crate) mod statement;
 
@@ -19,11 +20,10 @@ use crate::compare::ratio_of;
 use crate::load::Run;
 use crate::metric;
 use crate::soundness;
-use crate::stats::Estimate;
 use crate::studies;
 use assay_spec::record::CellRecord;
 use assay_spec::units::{human_time, three_digits};
-use statement::{bandwidth_line, command, requests, separate, short, with_interval};
+use statement::{bandwidth_line, command, requests, separate, with_interval};
 
 /// Returns everything the run shows, in the order of its workloads and then its targets.
 pub fn findings(whole: &Run) -> Vec<Finding> {
@@ -31,8 +31,7 @@ pub fn findings(whole: &Run) -> Vec<Finding> {
     // A single cell of a factorial says little: such cells are analysed together.
     let run = &*crate::factors::without(whole);
     for (experiment, workload) in run.workloads() {
-        all.extend(ranking(run, experiment, workload));
-        all.extend(programs::ranking(run, experiment, workload));
+        all.extend(ranking::ranking(run, experiment, workload));
         all.extend(programs::bounds(run, experiment, workload));
     }
     all.extend(scaling::all(run));
@@ -77,48 +76,6 @@ fn asked(run: &Run) -> Vec<&str> {
         }
     }
     all
-}
-
-fn ranking(run: &Run, experiment: &str, workload: &str) -> Option<Finding> {
-    let mut ranked: Vec<(&CellRecord, Estimate)> = run
-        .cells_of(experiment, workload)
-        .filter_map(|c| Some((c, metric::estimate(c, "bandwidth").ok()?)))
-        .collect();
-    ranked.sort_by(|a, b| b.1.value.total_cmp(&a.1.value));
-    let ((best, top), (worst, bottom)) = (ranked.first()?, ranked.last()?);
-    if ranked.len() < 2 {
-        return None;
-    }
-    let what = short(best);
-    let ratio = ratio_of(best, worst, "bandwidth").ok()?;
-    let apart = separate(top, bottom);
-    let statement = if apart {
-        format!(
-            "{what}: {} is {} times faster than {} ({})",
-            best.target,
-            three_digits(ratio.value),
-            worst.target,
-            with_interval(&ratio)
-        )
-    } else if top.interval.is_none() || bottom.interval.is_none() {
-        format!(
-            "{what}: {} is the fastest and {} the slowest, but without intervals the difference \
-             may be chance",
-            best.target, worst.target
-        )
-    } else {
-        format!("{what}: {} and {} are not distinguishable", best.target, worst.target)
-    };
-    let cells: Vec<&CellRecord> = ranked.iter().map(|(c, _)| *c).collect();
-    Some(Finding {
-        id: format!("ranking/{experiment}/{workload}"),
-        statement,
-        evidence: cells.iter().map(|c| bandwidth_line(c)).collect(),
-        threshold: "95 % intervals of the bandwidth do not overlap".into(),
-        samples: requests(&cells),
-        confidence: apart.then_some(0.95),
-        reproduce: command(run),
-    })
 }
 
 /// Returns the kind of stream that a summary describes: (random, writes, size).

@@ -153,8 +153,9 @@ fn read<T: serde::de::DeserializeOwned>(file: &'static str, text: &str) -> Resul
 /// Small hand-made cells for the unit tests of this crate.
 #[cfg(test)]
 pub(crate) mod sample {
-    use assay_spec::record::{CellRecord, HostRecord, IntentRecord, OpRecord, RepeatRecord};
-    use assay_spec::record::{RunRecord, SCHEMA, SeriesRecord};
+    use assay_spec::experiment::Better;
+    use assay_spec::record::{CellRecord, HostRecord, IntentRecord, OpRecord, ProgramMetric};
+    use assay_spec::record::{RepeatRecord, RunRecord, SCHEMA, SeriesRecord};
     use assay_spec::{Bytes, Histogram, Nanos, Op};
 
     /// Returns a cell of 4 KiB reads with these latencies in ns. Each repeat is one second long and
@@ -193,6 +194,23 @@ pub(crate) mod sample {
             failed: None,
             repeats: repeats.iter().map(repeat).collect(),
         }
+    }
+
+    /// Returns the cell of a program that printed one of these numbers in each repeat.
+    pub fn cell_of_program(
+        target: &str,
+        metric: &str,
+        better: Better,
+        values: &[f64],
+    ) -> CellRecord {
+        let mut cell = cell(&vec![&[][..]; values.len()]);
+        cell.target = target.to_owned();
+        for (repeat, value) in cell.repeats.iter_mut().zip(values) {
+            repeat.ops.clear();
+            let (name, unit) = (metric.to_owned(), "1/s".to_owned());
+            repeat.program = vec![ProgramMetric { name, value: *value, unit, better }];
+        }
+        cell
     }
 
     /// Returns a run of these cells.

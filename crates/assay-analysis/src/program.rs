@@ -3,16 +3,74 @@
 //! assay sees no requests of a program, so such a cell has no bandwidth and no latency of its own.
 
 use crate::metric;
-use crate::stats::Estimate;
 use assay_spec::record::{CellRecord, ProgramMetric};
 
-/// The rates of a workload's drives: heading, counter, and the unit that a column has.
-const RATES: [(&str, &str, f64); 4] = [
-    ("reads/s", "drive_reads", 1.0),
-    ("writes/s", "drive_writes", 1.0),
-    ("flushes/s", "drive_flushes", 1.0),
-    ("write MB/s", "drive_write_bytes", 1e6),
+/// A number of a program's drives that tables show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct DriveColumn {
+    /// The heading.
+    pub heading: &'static str,
+    counter: &'static str,
+    per: Per,
+    unit: u32,
+}
+
+/// What a counter is divided by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Per {
+    Second,
+    Transaction,
+    Nothing,
+}
+
+const fn column(heading: &'static str, counter: &'static str, per: Per, unit: u32) -> DriveColumn {
+    DriveColumn { heading, counter, per, unit }
+}
+
+const A_SECOND: [DriveColumn; 4] = [
+    column("reads/s", "drive_reads", Per::Second, 1),
+    column("writes/s", "drive_writes", Per::Second, 1),
+    column("flushes/s", "drive_flushes", Per::Second, 1),
+    column("write MB/s", "drive_write_bytes", Per::Second, 1_000_000),
 ];
+
+const A_TRANSACTION: [DriveColumn; 4] = [
+    column("reads/txn", "drive_reads", Per::Transaction, 1),
+    column("writes/txn", "drive_writes", Per::Transaction, 1),
+    column("flushes/txn", "drive_flushes", Per::Transaction, 1),
+    column("write kB/txn", "drive_write_bytes", Per::Transaction, 1000),
+];
+
+const AMPLIFICATION: DriveColumn = column("wa", "wa", Per::Nothing, 1);
+
+impl DriveColumn {
+    /// Returns the number of a cell, or `None` if the cell does not have it.
+    pub(crate) fn value(&self, cell: &CellRecord) -> Option<f64> {
+        let by = match self.per {
+            Per::Second => counted(cell, "elapsed")? / 1e9,
+            Per::Transaction => counted(cell, TRANSACTIONS)?,
+            Per::Nothing => 1.0,
+        };
+        (by > 0.0).then_some(counted(cell, self.counter)? / by / f64::from(self.unit))
+    }
+}
+
+/// Returns the numbers of the drives that the table of a workload shows: for each transaction if
+/// the experiment counts them, or else for each second; and the write amplification of flash
+/// drives.
+pub(crate) fn drive_columns(cells: &[&CellRecord]) -> Vec<DriveColumn> {
+    let any = |counter: &str| cells.iter().any(|cell| counted(cell, counter).is_some());
+    let requests = if any(TRANSACTIONS) { A_TRANSACTION } else { A_SECOND };
+    requests.into_iter().chain(any("wa").then_some(AMPLIFICATION)).collect()
+}
+
+/// The counter of a program's transactions.
+const TRANSACTIONS: &str = "program_transactions";
+
+/// Returns a metric of a cell.
+fn counted(cell: &CellRecord, name: &str) -> Option<f64> {
+    metric::estimate(cell, name).ok().map(|estimate| estimate.value)
+}
 
 /// Returns `true` if a cell was measured and its workload is a program.
 pub fn is_of_program(cell: &CellRecord) -> bool {
@@ -33,17 +91,9 @@ pub(crate) fn heading(metric: &ProgramMetric) -> String {
     }
 }
 
-/// Returns the rates of a cell's drives over the measured phase: (heading, value).
-pub(crate) fn drive_rates(cell: &CellRecord) -> Vec<(&'static str, Option<f64>)> {
-    let rate = |counter: &str, unit: f64| Some(per_second(cell, counter)? / unit);
-    RATES.map(|(heading, counter, unit)| (heading, rate(counter, unit))).to_vec()
-}
-
 /// Returns a counter of a cell for each second of the measured phase.
-fn per_second(cell: &CellRecord, counter: &str) -> Option<f64> {
-    let value = |name: &str| metric::estimate(cell, name).ok().map(|e: Estimate| e.value);
-    let seconds = value("elapsed").map(|ns| ns / 1e9).filter(|seconds| *seconds > 0.0);
-    Some(value(counter)? / seconds?)
+fn per_second(cell: &CellRecord, counter: &'static str) -> Option<f64> {
+    column("", counter, Per::Second, 1).value(cell)
 }
 
 /// What a program waits for, and the counter of its seconds.

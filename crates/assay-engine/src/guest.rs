@@ -32,9 +32,9 @@ fn work(task: &str, place: &Place) -> assay_linux::Result<String> {
             let record = repeat::run(&task, place).map_err(failed)?;
             Ok(serde_json::to_string(&record).expect("records are plain data"))
         }
-        Task::Image(ImageTask { script, user, seed }) => {
+        Task::Image(ImageTask { script, user, environment, seed }) => {
             let directory = place.directory.as_deref().expect("the host asked for a file system");
-            make_image(directory, &script, user.as_deref(), seed).map_err(failed)?;
+            make_image(directory, &script, user.as_deref(), &environment, seed).map_err(failed)?;
             Ok(String::new())
         }
     }

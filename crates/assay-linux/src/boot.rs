@@ -19,6 +19,7 @@ use crate::machine::{Machine, Sockets};
 use crate::program::{Program, REGION};
 use crate::socket_io;
 use assay_fs::{Scratch, changeable_by_others};
+use assay_spec::date::Date;
 use assay_spec::device::WorkCosts;
 use assay_spec::experiment::UserTime;
 use assay_spec::{Bytes, Nanos};
@@ -42,6 +43,9 @@ pub const JOB: &str = "job.json";
 /// The file in the shared directory that the guest writes when its job is done.
 pub const RESULT: &str = "result.json";
 
+/// The file in the shared directory with the changes that a guest keeps (`Job::keeps_changes`).
+pub const CHANGES: &str = "changes.tar";
+
 /// The search path for programs in the guest.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
@@ -63,6 +67,8 @@ pub struct Boot<'a> {
     pub sector: Bytes,
     /// The way in which the kernel and its clock exchange times.
     pub schedule: Schedule,
+    /// The day on which it boots.
+    pub date: Date,
     /// The limits of its run.
     pub limits: Limits,
     /// Whether the guest says when its drives are watched. Otherwise they are from the start.
@@ -216,7 +222,7 @@ pub fn boot<'w>(
     let program = Program::this()?;
     prepare(boot, &program, path).map_err(|e| Error::system("the guest's directory", e))?;
     let mut machine =
-        Machine::new(disks, console, sockets, boot.sector, boot.schedule, boot.limits)?;
+        Machine::new(disks, console, sockets, boot.sector, boot.schedule, boot.date, boot.limits)?;
     let said = File::create(path.join("console"));
     let said = said.map_err(|e| Error::system("the guest's console", e))?;
     let no_process = |e| Error::system("the kernel's process", e);

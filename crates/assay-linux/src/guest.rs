@@ -4,6 +4,7 @@
 //! The guest's first program (`init.c`) starts it. The guest has the tools of this machine,
 //! read-only, under the same paths.
 
+mod changes;
 mod image;
 mod job;
 mod program;
@@ -71,9 +72,7 @@ fn job(work: impl FnOnce(&str, &Place) -> Result<String>) -> Result<String> {
     let path = Path::new(SHARED).join(JOB);
     let text = fs::read_to_string(&path).map_err(|e| Error::system("the job", e))?;
     let job: Job = serde_json::from_str(&text).map_err(|e| Error::system("the job", e.into()))?;
-    if job.has_overlay {
-        root::overlay()?;
-    }
+    let changes = if job.has_overlay { root::overlay(job.keeps_changes)? } else { None };
     if job.has_overlay && !job.runs_programs {
         root::hide_libraries();
     }
@@ -92,6 +91,9 @@ fn job(work: impl FnOnce(&str, &Place) -> Result<String>) -> Result<String> {
     work_takes_time(false)?;
     if job.runs_programs {
         program::end_all();
+    }
+    if let Some(changes) = &changes {
+        changes::pack(changes)?;
     }
     if matches!(job.task, Task::Command(..) | Task::Shell(..)) {
         storage::unmount_drives();

@@ -19,15 +19,13 @@ use crate::limits::Limits;
 use crate::socket_io::{self, Received};
 use crate::vhost::message::{Ask, HEADER, Malformed, call};
 use crate::vhost::session::Session;
+use assay_spec::date::Date;
 use assay_spec::{Bytes, Nanos};
 use clock_link::ClockLink;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::Duration;
-
-/// The date at which every guest boots, in ns since 1970: 1 January 2010.
-const DATE: u64 = 1_262_304_000_000_000_000;
 
 /// The virtual time for which a guest with a console may run without a look for typed keys.
 const UNHEARD: Nanos = Nanos::from_secs(1);
@@ -56,6 +54,7 @@ pub struct Machine<'w> {
     links: Vec<Link>,
     clock: ClockLink,
     now: Nanos,
+    date: Date,
     limits: Limits,
     /// The kernel's pidfd, which shows its end. Its sockets do not always: a process that it had
     /// begun to start may still hold them.
@@ -76,7 +75,7 @@ enum Ready {
 
 impl<'w> Machine<'w> {
     /// Creates a machine that serves `disks`, and the console if there is one, at `sockets`.
-    /// `sector` is the block size of the drives.
+    /// `sector` is the block size of the drives, and the kernel boots at the beginning of `date`.
     ///
     /// # Errors
     /// If the system cannot make the memory file for the clock.
@@ -86,6 +85,7 @@ impl<'w> Machine<'w> {
         sockets: Sockets,
         sector: Bytes,
         schedule: Schedule,
+        date: Date,
         limits: Limits,
     ) -> Result<Self> {
         let session = |d: &crate::disks::DiskSetup| Session::new(d.capacity, sector, d.discards);
@@ -108,6 +108,7 @@ impl<'w> Machine<'w> {
                 sequence: 0,
             },
             now: Nanos::ZERO,
+            date,
             limits,
             process: None,
             ended: Vec::new(),

@@ -4,10 +4,12 @@
 //! `docs/spec.md` lists every key; `examples/` has a commented file for each feature.
 
 mod defaults;
+mod environment;
 mod factors;
 mod family;
 mod files;
 pub(crate) mod host;
+mod levels;
 mod phase;
 mod program;
 pub(crate) mod scale;
@@ -17,14 +19,17 @@ mod tests;
 mod workload;
 
 pub use crate::name::is_name;
-pub use factors::{Factor, FactorLevel, Factors, Point};
+pub use factors::{Factor, Factors, Point};
 pub use files::{
     CacheReset, Checkouts, Clients, FileWork, History, Made, Operation, ReadOrder, Records, Sync,
     Tree, Walk,
 };
 pub use host::{ElevatorKind, Elevators, HostSpec, HostVariant};
+pub use levels::FactorLevel;
 pub use phase::{Amount, ErrorLimit, Phases, StartState, SteadyRule, Step};
-pub use program::{Better, OutputMetric, OutputPlace, ProgramWork, RUN_TIME, UserTime};
+pub use program::{
+    Better, OutputMetric, OutputPlace, ProgramWork, RUN_TIME, TransactionCount, UserTime,
+};
 pub use scale::{SCALE_EXPECTED, Scale};
 pub use stream::{Address, Span, StreamSpec};
 pub use workload::{Arrival, Expectation, WorkloadSpec};

@@ -10,6 +10,7 @@ pub mod array;
 pub mod calibration;
 pub mod catalog;
 pub mod claims;
+pub mod date;
 pub mod decode;
 pub mod device;
 pub mod diagnostic;

@@ -7,7 +7,7 @@
 //! ground = member | "md-" array | "raid-z(" member { "," member } ")"    (as in `array.rs`)
 //! option = "fs=" name | "scheduler=" name | "readahead=" size | "memory=" size
 //!        | "partition=" size | "name=" word | "queue_depth=" count | "processor=" name
-//!        | "max_request=" size | "discard=" ( "no" | "yes" )
+//!        | "max_request=" size | "date=" day | "discard=" ( "no" | "yes" )
 //!        | "mkfs=" words | "mount=" words | "sysctl=" words
 //! ```
 //!
@@ -18,6 +18,7 @@
 //! and are large enough.
 
 use crate::array::spec::{ArraySpec, MemberSpec};
+use crate::date::Date;
 use crate::experiment::host::ElevatorKind;
 use crate::units::Bytes;
 
@@ -64,6 +65,8 @@ pub struct Settings {
     /// The processor: the name of a bundled one, or a file whose name ends in `.toml`. `None` if
     /// the kernel's work takes no time.
     pub processor: Option<String>,
+    /// The day on which the guest boots, at midnight UTC.
+    pub date: Date,
     /// Whether flash drives accept discards.
     pub discard: bool,
     /// Further arguments of `mkfs`.
@@ -86,6 +89,7 @@ impl Default for Settings {
             queue_depth: None,
             max_request: None,
             processor: None,
+            date: Date::OF_GUESTS,
             discard: false,
             mkfs: String::new(),
             mount: String::new(),
@@ -145,6 +149,7 @@ impl LinuxSpec {
             (set.queue_depth.map(|depth| depth.to_string()), "qd"),
             (set.max_request.map(|size| size.to_string()), "max"),
             (set.processor.as_deref().map(words), "on"),
+            ((set.date != Date::OF_GUESTS).then(|| set.date.to_string()), "date"),
             ((!set.mkfs.is_empty()).then(|| words(&set.mkfs)), "mkfs"),
             ((!set.mount.is_empty()).then(|| words(&set.mount)), "mount"),
             ((!set.sysctl.is_empty()).then(|| words(&pairs(&set.sysctl))), "sysctl"),

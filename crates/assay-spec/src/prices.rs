@@ -4,6 +4,7 @@
 //! are never compared. The capacity is the one that was sold, which need not be the modelled
 //! drive's.
 
+use crate::date::{self, days_in_month};
 use crate::decode::{Decoded, Section, Source, document, with_hint};
 use crate::diagnostic::{Diagnostic, Kind};
 use crate::name::{bad_name, is_name};
@@ -258,22 +259,13 @@ fn twice(s: &Section<'_>, span: Range<usize>, device: &str) -> Box<Diagnostic> {
 /// Returns `true` if `text` is `YYYY-MM` or `YYYY-MM-DD` of the calendar.
 fn is_date(text: &str) -> bool {
     let parts: Vec<&str> = text.split('-').collect();
-    let number = |part: &str, digits: usize| {
-        let all = part.len() == digits && part.bytes().all(|b| b.is_ascii_digit());
-        part.parse::<u32>().ok().filter(|n| all && *n >= 1)
-    };
     let (year, month) = match parts[..] {
-        [year, month] | [year, month, _] => (number(year, 4), number(month, 2)),
+        [year, month] | [year, month, _] => (date::part(year, 4), date::part(month, 2)),
         _ => return false,
     };
-    let (Some(year), Some(month)) = (year, month.filter(|m| *m <= 12)) else { return false };
-    let leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
-    let days = match month {
-        2 => 28 + u32::from(leap),
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
-    };
-    parts.get(2).is_none_or(|day| number(day, 2).is_some_and(|day| day <= days))
+    let days = year.zip(month).and_then(|(year, month)| days_in_month(year, month));
+    let Some(days) = days else { return false };
+    parts.get(2).is_none_or(|day| date::part(day, 2).is_some_and(|day| day <= days))
 }
 
 #[cfg(test)]

@@ -109,6 +109,7 @@ pub const OF_FILES: &[&str] = &[
     "program_calls",
     "program_moved_bytes",
     "program_faults",
+    "program_transactions",
 ];
 
 /// Returns `true` if a target or a workload may report `name`.

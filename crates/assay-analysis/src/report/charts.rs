@@ -7,6 +7,8 @@ use super::svg::{self, Axis, Bar, ChartText, Ink, Line};
 use crate::load::Run;
 use crate::metric;
 use crate::program;
+use crate::stats::Estimate;
+use crate::text::{plus_minus, rate};
 use assay_spec::Histogram;
 use assay_spec::histogram::midpoint;
 use assay_spec::record::CellRecord;
@@ -36,35 +38,14 @@ pub fn bandwidth(run: &Run) -> String {
     let values = run.cells.iter().filter_map(|c| metric::estimate(c, "bandwidth").ok());
     // All workloads have one axis, so that bars of different charts can be compared.
     let scale = Scale::log_over(values.map(|e| e.value / 1e6));
-    let mut out = String::from("<div class=\"figures\">");
+    let mut out = String::new();
     for (experiment, workload) in run.workloads() {
         let cells: Vec<&CellRecord> = run.cells_of(experiment, workload).collect();
-        let bar = |c: &&CellRecord| {
-            let e = metric::estimate(c, "bandwidth").ok()?;
-            Some(Bar {
-                style: style(run, &c.target),
-                name: c.target.clone(),
-                value: e.value / 1e6,
-                interval: e.scaled(1e-6).interval,
-                text: crate::text::rate(&e),
-                pale: false,
-                published: None,
-            })
-        };
-        let bars: Vec<Bar> = cells.iter().filter_map(bar).collect();
-        if bars.is_empty() {
-            continue;
-        }
-        let list: Vec<String> = bars.iter().map(|b| format!("{} {}", b.name, b.text)).collect();
-        let words = ChartText {
-            id: format!("bw-{}-{}", slug(experiment), slug(workload)),
-            title: format!("Bandwidth, {workload}"),
-            description: list.join(", "),
-        };
-        let x = Axis { scale, label: axis::number, name: "MB/s, log scale" };
-        out += &figure(&caption(&cells, workload), &svg::bars(&words, x, &bars), "");
+        let bars = bars(run, &cells, "bandwidth", 1e-6, rate);
+        let chart = BarChart { kind: "bw", measure: "Bandwidth", unit: "MB/s", scale };
+        out += &chart.figure(experiment, workload, &cells, &bars);
     }
-    out + "</div>"
+    format!("<div class=\"figures\">{out}</div>")
 }
 
 /// Returns a bar chart for each workload that is a program, with the first number that it printed
@@ -77,32 +58,69 @@ pub fn programs(run: &Run) -> String {
         let Some(by) = cells.first().and_then(|cell| program::metrics(cell).first()) else {
             continue;
         };
-        let bar = |c: &&CellRecord| {
-            let e = metric::estimate(c, &by.name).ok()?;
-            Some(Bar {
-                style: style(run, &c.target),
-                name: c.target.clone(),
-                value: e.value,
-                interval: e.interval,
-                text: crate::text::plus_minus(&e),
-                pale: false,
-                published: None,
-            })
-        };
-        let bars: Vec<Bar> = cells.iter().filter_map(bar).collect();
-        let heading = program::heading(by);
-        let list: Vec<String> = bars.iter().map(|b| format!("{} {}", b.name, b.text)).collect();
-        let words = ChartText {
-            id: format!("program-{}-{}", slug(experiment), slug(workload)),
-            title: format!("{heading}, {workload}"),
-            description: list.join(", "),
-        };
+        let bars = bars(run, &cells, &by.name, 1.0, plus_minus);
         let scale = Scale::log_over(bars.iter().map(|bar| bar.value));
-        let name = format!("{heading}, log scale");
-        let x = Axis { scale, label: axis::number, name: &name };
-        out += &figure(&caption(&cells, workload), &svg::bars(&words, x, &bars), "");
+        let heading = program::heading(by);
+        let chart = BarChart { kind: "program", measure: &heading, unit: &heading, scale };
+        out += &chart.figure(experiment, workload, &cells, &bars);
     }
     if out.is_empty() { out } else { format!("<div class=\"figures\">{out}</div>") }
+}
+
+/// Returns a bar for each cell that has the metric, in units of `1 / factor`.
+fn bars(
+    run: &Run,
+    cells: &[&CellRecord],
+    metric: &str,
+    factor: f64,
+    text: fn(&Estimate) -> String,
+) -> Vec<Bar> {
+    let bar = |c: &&CellRecord| {
+        let e = metric::estimate(c, metric).ok()?;
+        Some(Bar {
+            style: style(run, &c.target),
+            name: c.target.clone(),
+            value: e.value * factor,
+            interval: e.scaled(factor).interval,
+            text: text(&e),
+            pale: false,
+            published: None,
+        })
+    };
+    cells.iter().filter_map(bar).collect()
+}
+
+/// A chart with a bar for each target.
+struct BarChart<'a> {
+    /// The first part of its id.
+    kind: &'a str,
+    measure: &'a str,
+    unit: &'a str,
+    scale: Scale,
+}
+
+impl BarChart<'_> {
+    /// Returns the chart of a workload with its caption, or nothing without a bar.
+    fn figure(
+        &self,
+        experiment: &str,
+        workload: &str,
+        cells: &[&CellRecord],
+        bars: &[Bar],
+    ) -> String {
+        if bars.is_empty() {
+            return String::new();
+        }
+        let list: Vec<String> = bars.iter().map(|b| format!("{} {}", b.name, b.text)).collect();
+        let words = ChartText {
+            id: format!("{}-{}-{}", self.kind, slug(experiment), slug(workload)),
+            title: format!("{}, {workload}", self.measure),
+            description: list.join(", "),
+        };
+        let name = format!("{}, log scale", self.unit);
+        let x = Axis { scale: self.scale, label: axis::number, name: &name };
+        figure(&caption(cells, workload), &svg::bars(&words, x, bars), "")
+    }
 }
 
 /// Returns the points of the distribution function.

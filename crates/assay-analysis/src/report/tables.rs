@@ -95,27 +95,29 @@ pub fn metrics(run: &Run) -> String {
 pub fn programs(run: &Run) -> String {
     let mut out = String::new();
     for (experiment, workload) in run.workloads() {
-        let cells = || run.cells_of(experiment, workload).filter(|c| program::is_of_program(c));
-        let Some(one) = cells().next() else { continue };
+        let cells: Vec<&CellRecord> =
+            run.cells_of(experiment, workload).filter(|c| program::is_of_program(c)).collect();
+        let Some(one) = cells.first() else { continue };
+        let columns = program::drive_columns(&cells);
         let mut heading = vec!["target".to_owned()];
         heading.extend(program::metrics(one).iter().map(program::heading));
-        heading.extend(program::drive_rates(one).iter().map(|(name, _)| format!("drives: {name}")));
+        heading.extend(columns.iter().map(|column| format!("drives: {}", column.heading)));
         heading.extend(["bound by".to_owned(), "repeats".to_owned()]);
         let heading: Vec<&str> = heading.iter().map(String::as_str).collect();
-        let row = |cell: &CellRecord| {
+        let row = |cell: &&CellRecord| {
             let printed = |name: &str| match metric::estimate(cell, name) {
                 Ok(e) => with_uncertainty(&plus_minus(&e), &e, 1.0),
                 Err(e) => escape(&e.to_string()),
             };
             let mut row = vec![escape(&cell.target)];
             row.extend(program::metrics(one).iter().map(|metric| printed(&metric.name)));
-            let rates = program::drive_rates(cell).into_iter();
-            row.extend(rates.map(|(_, rate)| rate.map_or("–".into(), three_digits)));
+            let number = |column: &program::DriveColumn| column.value(cell);
+            row.extend(columns.iter().map(number).map(|n| n.map_or("–".into(), three_digits)));
             row.push(program::bound_by(cell).unwrap_or("–".into()));
             row.push(cell.repeats.len().to_string());
             row
         };
-        let rows: Vec<Vec<String>> = cells().map(row).collect();
+        let rows: Vec<Vec<String>> = cells.iter().map(row).collect();
         out += &table(&format!("{experiment}: {workload}"), &heading, &rows);
     }
     out

@@ -5,7 +5,7 @@ use super::pair::{against, labelled, ratio};
 use super::table::{Table, clip};
 use crate::compare::ProgramRow;
 use crate::metric;
-use crate::program;
+use crate::program::{self, DriveColumn};
 use assay_spec::record::CellRecord;
 use assay_spec::units::three_digits;
 
@@ -13,10 +13,10 @@ use assay_spec::units::three_digits;
 /// cell that was measured.
 pub(super) fn table(one: &CellRecord, cells: &[&CellRecord]) -> Table {
     let metrics = program::metrics(one);
-    let rates = program::drive_rates(one);
+    let columns = program::drive_columns(cells);
     let mut heading = vec!["target".to_owned()];
     heading.extend(metrics.iter().map(program::heading));
-    heading.extend(rates.iter().map(|(heading, _)| (*heading).to_owned()));
+    heading.extend(columns.iter().map(|column| column.heading.to_owned()));
     heading.push("bound by".to_owned());
     let heading: Vec<&str> = heading.iter().map(String::as_str).collect();
     let mut table = Table::new(&heading, &[0, heading.len() - 1]);
@@ -30,8 +30,8 @@ pub(super) fn table(one: &CellRecord, cells: &[&CellRecord]) -> Table {
                 metric::estimate(cell, name).map_or_else(|_| "-".into(), |e| plus_minus(&e))
             };
             row.extend(metrics.iter().map(|metric| value(&metric.name)));
-            let rates = program::drive_rates(cell).into_iter();
-            row.extend(rates.map(|(_, rate)| rate.map_or_else(|| "-".into(), three_digits)));
+            let number = |column: &DriveColumn| column.value(cell);
+            row.extend(columns.iter().map(number).map(|n| n.map_or("-".into(), three_digits)));
             row.push(program::bound_by(cell).unwrap_or_else(|| "-".into()));
         }
         table.row(row);

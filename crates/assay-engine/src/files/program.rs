@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use assay_linux::guest::{Caller, command, killed_for_memory, left_running, pack, unpack};
 use assay_linux::user::User;
 use assay_spec::experiment::{
-    Better, CacheReset, OutputMetric, OutputPlace, ProgramWork, RUN_TIME,
+    Better, CacheReset, OutputMetric, OutputPlace, ProgramWork, RUN_TIME, TransactionCount,
 };
 use assay_spec::record::ProgramMetric;
 use regex_lite::Regex;
@@ -30,7 +30,7 @@ const SHOWN_OF_LINE: usize = 200;
 /// Runs the script that prepares the work, then measures the other.
 pub(super) fn run(stage: &mut Stage<'_>, work: &ProgramWork) -> Result<Done> {
     let directory = stage.work_dir.directory;
-    let caller = caller(directory, work.user.as_deref(), stage.seed)?;
+    let caller = caller(directory, work.user.as_deref(), &work.environment, stage.seed)?;
     if work.image.is_some() {
         unpack(directory)?;
         stage.forget(CacheReset::Remount, &[])?;
@@ -44,7 +44,10 @@ pub(super) fn run(stage: &mut Stage<'_>, work: &ProgramWork) -> Result<Done> {
     let counts = ProgramCounts::start();
     let output = run_script("command", &work.command, &caller)?;
     let elapsed = clock.now();
-    let told = counts.end().collect();
+    let mut told: Vec<(String, f64)> = counts.end().collect();
+    if let Some(count) = &work.transactions {
+        told.push(("program_transactions".to_owned(), output.transactions(count)?));
+    }
     let found = work.metrics.iter().map(|metric| output.find(metric));
     let mut metrics = found.collect::<Result<Vec<ProgramMetric>>>()?;
     metrics.push(ProgramMetric {
@@ -57,7 +60,8 @@ pub(super) fn run(stage: &mut Stage<'_>, work: &ProgramWork) -> Result<Done> {
     Ok(Done { elapsed, told, metrics, warnings, ..Done::default() })
 }
 
-/// Makes an image: runs `script` as `user` in `directory`, and packs what it leaves there.
+/// Makes an image: runs `script` as `user` with the variables of `environment` in `directory`, and
+/// packs what it leaves there.
 ///
 /// # Errors
 /// If the script fails, or leaves a process running, whose files may be incomplete.
@@ -65,9 +69,10 @@ pub(crate) fn make_image(
     directory: &Path,
     script: &str,
     user: Option<&str>,
+    environment: &[(String, String)],
     seed: u64,
 ) -> Result<()> {
-    let caller = caller(directory, user, seed)?;
+    let caller = caller(directory, user, environment, seed)?;
     give(directory, &caller)?;
     let killed = Killed::so_far();
     run_script("image", script, &caller)?;
@@ -122,8 +127,14 @@ impl Killed {
     }
 }
 
-/// Returns what the scripts find around them. It is the same for all callers of assay.
-fn caller(directory: &Path, user: Option<&str>, seed: u64) -> Result<Caller> {
+/// Returns what the scripts find around them. It is the same for all callers of assay. The
+/// variables of the experiment replace others of the same name.
+fn caller(
+    directory: &Path,
+    user: Option<&str>,
+    environment: &[(String, String)],
+    seed: u64,
+) -> Result<Caller> {
     let user = match user {
         None => None,
         Some(name) => Some(User::find(name).ok_or_else(|| {
@@ -137,9 +148,11 @@ fn caller(directory: &Path, user: Option<&str>, seed: u64) -> Result<Caller> {
     let seed = seed.to_string();
     let all =
         of_user.into_iter().chain([("PATH", &*path), ("LC_ALL", "C"), ("ASSAY_SEED", &*seed)]);
+    let others = all.filter(|(name, _)| environment.iter().all(|(other, _)| name != other));
+    let others = others.map(|(name, value)| (name.to_owned(), value.to_owned()));
     Ok(Caller {
         directory: directory.display().to_string(),
-        environment: all.map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
+        environment: others.chain(environment.iter().cloned()).collect(),
         user: user.map(|user| (user.id, user.group)),
     })
 }
@@ -219,19 +232,44 @@ impl Output {
     /// # Errors
     /// If it is not there.
     fn find(&self, metric: &OutputMetric) -> Result<ProgramMetric> {
-        let found = match &metric.place {
+        let value = self.number(&metric.name, &metric.place)?;
+        let OutputMetric { name, unit, better, .. } = metric.clone();
+        Ok(ProgramMetric { name, value, unit, better })
+    }
+
+    /// Returns the number of transactions.
+    ///
+    /// # Errors
+    /// If it is to be printed and is not there, or is not above zero.
+    fn transactions(&self, count: &TransactionCount) -> Result<f64> {
+        const NAME: &str = "transactions";
+        let place = match count {
+            TransactionCount::Fixed(count) => return Ok(f64::from(*count)),
+            TransactionCount::Printed(place) => place,
+        };
+        let count = self.number(NAME, place)?;
+        if count > 0.0 {
+            return Ok(count);
+        }
+        let message = format!("the output has {count} for `{NAME}`{}", self.last_lines());
+        let hint = "let the command do some, or take `transactions` out of the experiment";
+        Err(Error::environment("program-output", message, hint))
+    }
+
+    /// Returns the number at `place`, which messages call `name`.
+    ///
+    /// # Errors
+    /// If there is none.
+    fn number(&self, name: &str, place: &OutputPlace) -> Result<f64> {
+        let found = match place {
             OutputPlace::Pattern(pattern) => self.last_match(pattern),
             OutputPlace::Json(pointer) => self.json_value(pointer),
         };
-        let value = found.filter(|value| value.is_finite()).ok_or_else(|| {
-            let name = &metric.name;
+        found.filter(|value| value.is_finite()).ok_or_else(|| {
             let message = format!("the output has no number for `{name}`{}", self.last_lines());
-            let hint = "correct the `pattern` or `json` of the metric; a pattern's first group is \
-                        the number";
+            let hint = "correct its `pattern` or `json`; a pattern's first group is the number";
             Error::environment("program-output", message, hint)
-        })?;
-        let OutputMetric { name, unit, better, .. } = metric.clone();
-        Ok(ProgramMetric { name, value, unit, better })
+        })
     }
 
     /// Returns the number in the first group of the last match of a regular expression.
@@ -273,5 +311,20 @@ mod tests {
         assert_eq!(found(&output, json("/jobs/0/write/iops")).ok(), Some(1234.5));
         found(&output, json("/jobs/0/write")).expect_err("no number");
         found(&output, json("/jobs/1/write/iops")).expect_err("not there");
+    }
+
+    #[test]
+    fn transactions_are_counted_by_the_author_or_the_program() {
+        let output =
+            Output { stdout: "done: 600/600\nnone: 0\n".to_owned(), stderr: String::new() };
+        let printed = |text: &str| {
+            let place = OutputPlace::Pattern(text.to_owned());
+            output.transactions(&TransactionCount::Printed(place))
+        };
+        assert_eq!(output.transactions(&TransactionCount::Fixed(7)).ok(), Some(7.0));
+        assert_eq!(printed("done: ([0-9]+)").ok(), Some(600.0));
+        let none = printed("none: ([0-9]+)").expect_err("it did nothing");
+        assert!(none.message.contains("has 0 for `transactions`"), "{none}");
+        printed("made: ([0-9]+)").expect_err("not there");
     }
 }

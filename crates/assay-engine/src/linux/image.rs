@@ -1,8 +1,8 @@
 //! The images of a run: archives of the files that programs begin with.
 //!
-//! An image depends on its script, its user and the run's seed only: it is made in a guest of its
-//! own, on the same drive and file system for all targets. So every target begins with the same
-//! files, and it does not matter which cell is measured first.
+//! An image depends on its script, its user, its variables and the run's seed only: it is made in a
+//! guest of its own, on the same drive and file system for all targets. So every target begins with
+//! the same files, and it does not matter which cell is measured first.
 
 use super::task::{ImageTask, Task};
 use super::{Start, run_guest};
@@ -47,7 +47,8 @@ impl Images {
     ) -> Result<Option<PathBuf>> {
         let Some(script) = work.image.clone() else { return Ok(None) };
         let seed = seed::derive(run_seed, &["image", &script]);
-        let task = ImageTask { script, user: work.user.clone(), seed };
+        let (user, environment) = (work.user.clone(), work.image_environment());
+        let task = ImageTask { script, user, environment, seed };
         let slot = self.slot((task.clone(), memory));
         let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
         if slot.is_none() {

@@ -118,6 +118,7 @@ pub fn run_guest(
         },
         sector: Bytes(512),
         schedule: start.schedule,
+        date: settings.date,
         limits: start.limits,
         watches_itself: start.watches_itself,
     };

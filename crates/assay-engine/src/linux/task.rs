@@ -18,6 +18,8 @@ pub struct ImageTask {
     pub script: String,
     /// The user that it runs as; `None` is root.
     pub user: Option<String>,
+    /// The names and values of its variables, beside those that each script has.
+    pub environment: Vec<(String, String)>,
     /// The seed that it gets.
     pub seed: u64,
 }

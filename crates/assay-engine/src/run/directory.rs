@@ -15,6 +15,7 @@ use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -231,6 +232,19 @@ impl RunDirectory {
         })?;
         self.own().insert(name.to_owned(), written);
         Ok(())
+    }
+
+    /// Copies the rest of `from` to the new file `name`, which appears as a whole.
+    ///
+    /// # Errors
+    /// If it cannot be copied, or the name is taken.
+    pub fn copy_file(&self, name: &str, from: &mut File) -> Result<()> {
+        let copy = |(draft, mut file): (Draft, File)| {
+            io::copy(from, &mut file)?;
+            draft.publish(&file, Replace::Nothing)
+        };
+        let copied = Draft::begin(&self.whole, OsStr::new(name)).and_then(copy);
+        copied.map(drop).map_err(|e| not_written(&self.path.join(name), e))
     }
 
     /// Replaces `name` as a whole: a reader sees the old text or the new one, even after a crash.

@@ -12,6 +12,10 @@ pub struct Job {
     /// Whether the task runs programs of the user's.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub runs_programs: bool,
+    /// Whether the changes of the host's files, which are in the guest's memory, are packed into
+    /// the archive `CHANGES` of the shared directory at the end.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub keeps_changes: bool,
     /// Whether the guest may change the host's files in its memory, and sees those in `/tmp`.
     /// [`Job::text`] sets this.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -22,7 +26,7 @@ impl Job {
     /// Creates a job.
     pub fn new(storage: StorageSetup, task: Task) -> Job {
         let runs_programs = !matches!(task, Task::Own(_));
-        Job { storage, task, runs_programs, has_overlay: false }
+        Job { storage, task, runs_programs, keeps_changes: false, has_overlay: false }
     }
 
     /// Returns the job as one whose task runs programs of the user's.

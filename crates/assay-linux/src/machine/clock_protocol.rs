@@ -1,6 +1,6 @@
 //! The messages between the kernel and its clock, after `um_timetravel.h` (`clock.rs`).
 
-use super::{DATE, Machine, broken};
+use super::{Machine, broken};
 use crate::clock::{KERNEL_ID, Kind, MESSAGE, Message};
 use crate::error::{Error, Result};
 use crate::guest::signal::Signal;
@@ -34,7 +34,7 @@ impl Machine<'_> {
         match message.kind {
             Kind::Start => return self.welcome(message),
             Kind::Get => time = self.time()?.0,
-            Kind::GetDate => time = DATE,
+            Kind::GetDate => time = self.date.nanoseconds(),
             Kind::Update => self.set_now(Nanos(message.time))?,
             Kind::Request => self.clock.request = Some(Nanos(message.time)),
             Kind::Wait => {

@@ -41,6 +41,12 @@ impl<'a> Section<'a> {
         lists
     }
 
+    /// Returns the table `key`, which messages name by `what`. Takes no key.
+    pub fn peek_table(&self, key: &str, what: &'static str) -> Option<Section<'a>> {
+        let table = self.peek(key)?.get_ref().as_table()?.clone();
+        Some(Section::new(self.source(), what, table, self.key_span_of(key)))
+    }
+
     /// Returns the value of `key` if it is a string. Does not take the key.
     pub fn peek_text(&self, key: &str) -> Option<String> {
         Some(self.peek(key)?.get_ref().as_str()?.to_owned())
@@ -50,5 +56,16 @@ impl<'a> Section<'a> {
     pub fn put_text(&mut self, key: &str, text: String) {
         let span = self.whole_span_of(key);
         self.put(key, Spanned::new(span, DeValue::String(text.into())));
+    }
+
+    /// Replaces the value of `name` in the table `key` by a text, as [`Section::put_text`] does.
+    pub fn put_text_in(&mut self, key: &str, name: &str, text: String) {
+        let Some(value) = self.peek(key) else { return };
+        let DeValue::Table(mut table) = value.get_ref().clone() else { return };
+        let span = value.span();
+        if let Some(inner) = table.get_mut(name) {
+            *inner = Spanned::new(inner.span(), DeValue::String(text.into()));
+        }
+        self.put(key, Spanned::new(span, DeValue::Table(table)));
     }
 }

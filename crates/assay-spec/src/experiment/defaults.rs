@@ -7,7 +7,7 @@ use crate::decode::{Decoded, Section, Value, number_of, with_hint};
 use crate::diagnostic::{Kind, one_of};
 
 /// The options that `[linux]` may have.
-const SHARED: [&str; 9] = [
+const SHARED: [&str; 10] = [
     "scheduler",
     "readahead",
     "memory",
@@ -15,6 +15,7 @@ const SHARED: [&str; 9] = [
     "queue_depth",
     "max_request",
     "processor",
+    "date",
     "discard",
     "sysctl",
 ];

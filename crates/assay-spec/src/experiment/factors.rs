@@ -12,6 +12,7 @@ pub(super) mod read;
 mod tests;
 
 use super::defaults::LinuxDefaults;
+use super::levels::FactorLevel;
 use crate::array::{is_array, parse, parse_linux};
 use crate::linux::is_linux;
 use std::collections::BTreeMap;
@@ -44,15 +45,6 @@ pub struct Factor {
     pub name: String,
     /// The levels.
     pub levels: Vec<FactorLevel>,
-}
-
-/// A value of a factor.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FactorLevel {
-    /// The name in tables; it is also a part of the target's name.
-    pub name: String,
-    /// The text that replaces the factor's place in the template.
-    pub text: String,
 }
 
 /// Levels that exclude each other.

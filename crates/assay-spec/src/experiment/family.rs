@@ -3,11 +3,14 @@
 //! `range = ["1GiB", "2GiB"]` with `name = "rnd-wr-{range}"` makes two workloads, `rnd-wr-1g` and
 //! `rnd-wr-2g`. Several lists make every combination, with the first list as the outermost loop.
 //! Each member is decoded as if it had been written by itself, so that a mistake points at its
-//! value.
+//! value. The variables of a program (`env`) may have lists, too.
 
+use super::environment;
+use super::levels::FactorLevel;
 use crate::decode::{Decoded, List, Section, Value, number_of, with_hint};
 use crate::diagnostic::Kind;
 use crate::units::Bytes;
+use std::ops::Range;
 
 /// The keys of a workload that may hold lists.
 const KEYS: &[&str] =
@@ -16,43 +19,92 @@ const KEYS: &[&str] =
 /// The largest number of workloads of a family.
 const MOST: usize = 1000;
 
+/// A part of a workload that has several values.
+struct Choice<'a> {
+    /// The name of the part, as in the placeholder for its values.
+    name: String,
+    span: Range<usize>,
+    values: Vec<Chosen<'a>>,
+}
+
+/// One of the values.
+struct Chosen<'a> {
+    /// What stands for it in the name of the workload.
+    label: String,
+    value: ChosenValue<'a>,
+}
+
+enum ChosenValue<'a> {
+    /// The value of a key of the workload.
+    OfKey(&'static str, Value<'a>),
+    /// The value of the variable of that name.
+    OfVariable(String),
+}
+
 /// Returns the workloads that the section stands for; the section itself if it has no list.
 pub(super) fn members(section: Section<'_>) -> Decoded<Vec<Section<'_>>> {
-    let lists = section.lists(KEYS);
+    let choices = choices(&section)?;
     let name = section.peek_text("name").unwrap_or_default();
-    check_lists(&section, &lists, &name)?;
-    check_placeholders(&section, &lists, &name)?;
+    check_choices(&section, &choices, &name)?;
+    check_placeholders(&section, &choices, &name)?;
     let mut members = vec![section];
-    for list in lists {
-        members = members.iter().flat_map(|member| each(member, &list)).collect();
+    for choice in choices {
+        members = members.iter().flat_map(|member| each(member, &choice)).collect();
     }
     Ok(members)
 }
 
-/// Returns a copy of the member for each value of the list.
-fn each<'a>(member: &Section<'a>, list: &List<'a>) -> Vec<Section<'a>> {
-    list.items.iter().map(|item| with(member, list, item)).collect()
+/// Returns the parts of a workload with several values, in the order in which they are written.
+fn choices<'a>(section: &Section<'a>) -> Decoded<Vec<Choice<'a>>> {
+    let mut choices: Vec<Choice<'a>> = Vec::new();
+    for List { key, span, items } in section.lists(KEYS) {
+        let chosen = |item: Value<'a>| Chosen {
+            // A value that is not valid is reported when the member is decoded.
+            label: name_part(key, &item).unwrap_or_else(|| "x".to_owned()),
+            value: ChosenValue::OfKey(key, item),
+        };
+        let values = items.into_iter().map(chosen).collect();
+        choices.push(Choice { name: key.to_owned(), span, values });
+    }
+    for variable in environment::varied(section)? {
+        let chosen = |level: FactorLevel| Chosen {
+            label: level.name,
+            value: ChosenValue::OfVariable(level.text),
+        };
+        let values = variable.levels.into_iter().map(chosen).collect();
+        choices.push(Choice { name: variable.name, span: variable.span, values });
+    }
+    choices.sort_by_key(|choice| choice.span.start);
+    Ok(choices)
 }
 
-/// Returns a copy of the member with this value of the list.
-fn with<'a>(member: &Section<'a>, list: &List<'a>, item: &Value<'a>) -> Section<'a> {
+/// Returns a copy of the member for each value of the choice.
+fn each<'a>(member: &Section<'a>, choice: &Choice<'a>) -> Vec<Section<'a>> {
+    choice.values.iter().map(|chosen| with(member, &choice.name, chosen)).collect()
+}
+
+/// Returns a copy of the member with this value of the part `name`.
+fn with<'a>(member: &Section<'a>, name: &str, chosen: &Chosen<'a>) -> Section<'a> {
     let mut member = member.clone();
-    if let Some(name) = member.peek_text("name") {
-        // A value that is not valid is reported when the member is decoded.
-        let part = name_part(list.key, item).unwrap_or_else(|| "x".to_owned());
-        member.put_text("name", name.replace(&placeholder(list.key), &part));
+    if let Some(text) = member.peek_text("name") {
+        member.put_text("name", text.replace(&placeholder(name), &chosen.label));
     }
-    member.put(list.key, item.clone());
+    match &chosen.value {
+        ChosenValue::OfKey(key, value) => member.put(key, value.clone()),
+        ChosenValue::OfVariable(text) => {
+            member.put_text_in(environment::KEY, name, text.clone());
+        }
+    }
     member
 }
 
-fn placeholder(key: &str) -> String {
-    format!("{{{key}}}")
+fn placeholder(name: &str) -> String {
+    format!("{{{name}}}")
 }
 
-fn check_lists(section: &Section<'_>, lists: &[List<'_>], name: &str) -> Decoded<()> {
-    for List { key, span, items } in lists {
-        if items.is_empty() {
+fn check_choices(section: &Section<'_>, choices: &[Choice<'_>], name: &str) -> Decoded<()> {
+    for Choice { name: key, span, values } in choices {
+        if values.is_empty() {
             let message = format!("the list of `{key}` is empty");
             let e = section.error(Kind::MissingKey, span.clone(), message, "at least one value");
             return Err(with_hint(e, "add a value: each value of the list makes one workload"));
@@ -64,12 +116,12 @@ fn check_lists(section: &Section<'_>, lists: &[List<'_>], name: &str) -> Decoded
             let e = section.error(Kind::Impossible, span.clone(), message, expected);
             let start = if name.is_empty() { "rnd-rd" } else { name };
             let hint = format!("write e.g. `name = \"{start}-{{{key}}}\"`");
-            let alone = if items.len() == 1 { "; a single value needs no brackets" } else { "" };
+            let alone = if values.len() == 1 { "; a single value needs no brackets" } else { "" };
             return Err(with_hint(e, hint + alone));
         }
     }
-    let count = lists.iter().try_fold(1_usize, |n, list| n.checked_mul(list.items.len()));
-    if let Some(list) = lists.last().filter(|_| count.is_none_or(|n| n > MOST)) {
+    let count = choices.iter().try_fold(1_usize, |n, list| n.checked_mul(list.values.len()));
+    if let Some(list) = choices.last().filter(|_| count.is_none_or(|n| n > MOST)) {
         let message = "the lists make too many workloads";
         let expected = format!("at most {MOST} workloads together");
         let e = section.error(Kind::OutOfRange, list.span.clone(), message, expected);
@@ -81,8 +133,8 @@ fn check_lists(section: &Section<'_>, lists: &[List<'_>], name: &str) -> Decoded
     Ok(())
 }
 
-fn check_placeholders(section: &Section<'_>, lists: &[List<'_>], name: &str) -> Decoded<()> {
-    let free = |key: &&&str| lists.iter().all(|list| list.key != **key);
+fn check_placeholders(section: &Section<'_>, choices: &[Choice<'_>], name: &str) -> Decoded<()> {
+    let free = |key: &&&str| choices.iter().all(|choice| choice.name != **key);
     let lone = KEYS.iter().filter(free).find(|key| name.contains(&placeholder(key)));
     let Some(key) = lone else { return Ok(()) };
     let message = format!("the name has `{{{key}}}`, but there is no list of `{key}`");

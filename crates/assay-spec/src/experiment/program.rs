@@ -3,6 +3,7 @@
 //! A key `command` makes such a workload. It runs on a file system of `linux(…)`, in a guest that
 //! has this machine's programs.
 
+use super::environment;
 use crate::decode::{Decoded, Section, with_hint};
 use crate::diagnostic::Kind;
 use crate::units::{self, Nanos, Rate};
@@ -19,12 +20,25 @@ pub struct ProgramWork {
     pub setup: Option<String>,
     /// The script that is measured.
     pub command: String,
-    /// The user that both run as; `None` is root.
+    /// The user that they run as; `None` is root.
     pub user: Option<String>,
+    /// The names and values of variables of their environment, beside those that each script has.
+    pub environment: Vec<(String, String)>,
     /// The time that its own computing takes.
     pub user_time: UserTime,
+    /// The number of transactions of the command, if the author says it.
+    pub transactions: Option<TransactionCount>,
     /// The numbers that the script prints.
     pub metrics: Vec<OutputMetric>,
+}
+
+/// The number of transactions of a command.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TransactionCount {
+    /// The author knows it.
+    Fixed(u32),
+    /// The command prints it.
+    Printed(OutputPlace),
 }
 
 /// The time that a program computes, by what its kernel can count of it.
@@ -83,6 +97,14 @@ pub enum Better {
 }
 
 impl ProgramWork {
+    /// Returns the variables of the image's environment: those whose names occur in its script. So
+    /// workloads that differ in other variables share one image.
+    pub fn image_environment(&self) -> Vec<(String, String)> {
+        let script = self.image.as_deref().unwrap_or_default();
+        let occurs = |(name, _): &&(String, String)| script.contains(name.as_str());
+        self.environment.iter().filter(occurs).cloned().collect()
+    }
+
     /// Returns the first line of the command, at most 60 characters of it.
     pub fn summary(&self) -> String {
         const LONGEST: usize = 60;
@@ -96,7 +118,8 @@ impl ProgramWork {
 
 /// Takes a workload of a program, if the section is one.
 pub(super) fn decode(s: &mut Section<'_>) -> Decoded<Option<ProgramWork>> {
-    const KEYS: [&str; 5] = ["image", "setup", "user", "user_time", "metric"];
+    const KEYS: [&str; 7] =
+        ["image", "setup", "user", environment::KEY, "user_time", "transactions", "metric"];
     if !s.has("command") {
         s.may_have(&["command"]);
         s.goes_with(&KEYS, "`command`");
@@ -114,6 +137,8 @@ pub(super) fn decode(s: &mut Section<'_>) -> Decoded<Option<ProgramWork>> {
         }
         None => UserTime::default(),
     };
+    let environment = environment::decode(s)?;
+    let transactions = decode_transactions(s)?;
     let mut metrics: Vec<OutputMetric> = Vec::new();
     for mut section in s.sections("metric", "metric")? {
         let at = section.span_of("name");
@@ -126,7 +151,28 @@ pub(super) fn decode(s: &mut Section<'_>) -> Decoded<Option<ProgramWork>> {
         section.finish()?;
         metrics.push(metric);
     }
-    Ok(Some(ProgramWork { image, setup, command, user, user_time, metrics }))
+    Ok(Some(ProgramWork {
+        image,
+        setup,
+        command,
+        user,
+        environment,
+        user_time,
+        transactions,
+        metrics,
+    }))
+}
+
+/// Decodes the number of transactions: a count, or the place of one in the output.
+fn decode_transactions(s: &mut Section<'_>) -> Decoded<Option<TransactionCount>> {
+    const KEY: &str = "transactions";
+    if s.peek_table(KEY, KEY).is_none() {
+        return Ok(s.optional_count(KEY, 1..u32::MAX)?.map(TransactionCount::Fixed));
+    }
+    let mut section = s.section(KEY, KEY)?;
+    let place = decode_place(&mut section)?;
+    section.finish()?;
+    Ok(Some(TransactionCount::Printed(place)))
 }
 
 fn decode_user_time(s: &mut Section<'_>) -> Decoded<UserTime> {
@@ -257,6 +303,7 @@ mod tests {
         let work = program(
             "image = \"initdb\"\ncommand = \"\\n  pgbench -T 5\\nexit\"\nuser = \"postgres\"\n\
              user_time = { call = \"2us\", moved = \"4GB/s\" }\n\
+             env = { small = 4, OPTS = \"-a -b\" }\ntransactions = 20\n\
              [[workload.metric]]\nname = \"tps\"\npattern = 'tps = (.*)'\nbetter = \"higher\"\n\
              [[workload.metric]]\nname = \"p99\"\njson = \"/p99\"\nunit = \"ms\"\n\
              better = \"lower\"\n",
@@ -265,6 +312,9 @@ mod tests {
         assert_eq!((work.summary().as_str(), work.setup.as_deref()), ("pgbench -T 5", None));
         assert_eq!(work.image.as_deref(), Some("initdb"));
         assert_eq!(work.user_time.costs(), [2_000_000_000, 250_000, 0]);
+        let variable = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        assert_eq!(work.environment, [variable("OPTS", "-a -b"), variable("small", "4")]);
+        assert_eq!(work.transactions, Some(TransactionCount::Fixed(20)));
         assert_eq!(work.metrics[0].place, OutputPlace::Pattern("tps = (.*)".to_owned()));
         assert_eq!(work.metrics[1].place, OutputPlace::Json("/p99".to_owned()));
         assert_eq!((work.metrics[1].unit.as_str(), work.metrics[1].better), ("ms", Better::Lower));
@@ -276,6 +326,12 @@ mod tests {
         for (lines, told) in [
             ("command = \" \"\n", "`command` is empty"),
             ("command = \"x\"\nfile = \"git\"\n", "`file`"),
+            ("command = \"x\"\nenv = { ASSAY_SEED = 1 }\n", "assay itself sets"),
+            ("command = \"x\"\nenv = { \"a-b\" = 1 }\n", "cannot be the name of a variable"),
+            ("command = \"x\"\nenv = { a = true }\n", "not the value of a variable"),
+            ("command = \"x\"\nenv = { a = [1, 2] }\n", "a list of `a` makes several"),
+            ("command = \"x\"\ntransactions = 0\n", "`transactions` = 0 is out of range"),
+            ("command = \"x\"\ntransactions = { pattern = 'x' }\n", "`x` has no group"),
             ("command = \"x\"\nuser_time = { moved = \"1kB/s\" }\n", "not a rate of moved bytes"),
             (&format!("{metric}name = \"P99\"\npattern = '(x)'\n"), "`P99` cannot be the name"),
             (&format!("{metric}name = \"run_time\"\npattern = '(x)'\n"), "every command has"),
@@ -287,6 +343,13 @@ mod tests {
             let e = program(lines).expect_err(told);
             assert!(e.message.contains(told) && !e.hint.is_empty(), "{told}: {e}");
         }
+    }
+
+    #[test]
+    fn an_image_has_the_variables_that_its_script_names() {
+        let lines = "image = \"make $size\"\ncommand = \"x\"\nenv = { size = 3, other = 4 }\n";
+        let work = program(lines).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(work.image_environment(), [("size".to_owned(), "3".to_owned())]);
     }
 
     /// A program would do the same work with less memory, or lose its metrics among factors.

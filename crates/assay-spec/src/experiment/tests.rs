@@ -103,6 +103,25 @@ fn a_list_makes_a_workload_of_each_value() {
     );
 }
 
+/// A list in the environment of a program makes a family, too; its levels may have names.
+#[test]
+fn variables_of_a_program_make_a_family() {
+    let text = "format = 1\nname = \"e\"\nquestion = \"?\"\n[[workload]]\n\
+                name = \"{sync}-{clients}\"\ncommand = \"bench $clients $sync $scale\"\n\
+                env = { clients = [1, 4], scale = 10, sync = { on = \"\", off = \"--off\" } }\n";
+    let experiment = parse(text).unwrap_or_else(|e| panic!("{e}"));
+    let names: Vec<&str> = experiment.workloads.iter().map(|w| w.name.as_str()).collect();
+    assert_eq!(names, ["on-1", "off-1", "on-4", "off-4"]);
+    let Some(FileWork::Program(work)) = &experiment.workloads[1].files else { panic!("a program") };
+    let variable = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    let expected = [variable("clients", "1"), variable("scale", "10"), variable("sync", "--off")];
+    assert_eq!(work.environment, expected);
+    let lone = parse(&text.replace("{sync}-", "")).expect_err("the levels of `sync` have one name");
+    assert!(lone.message.contains("a list of `sync`"), "{lone}");
+    let twice = parse(&text.replace("[1, 4]", "[1, 1]")).expect_err("one name");
+    assert!(twice.message.contains("`clients` has the level `1` twice"), "{twice}");
+}
+
 #[test]
 fn lists_that_make_no_family_are_refused() {
     let of = |name: &str, lists: &str| {

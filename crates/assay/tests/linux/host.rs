@@ -191,6 +191,70 @@ fn a_program_may_replace_directories() {
     assert_eq!(all(&data), before);
 }
 
+/// With `--keep`, what the program has made or changed is in an archive, and what it has removed is
+/// not.
+#[test]
+fn changes_are_kept_if_asked_for() {
+    if no_guests() {
+        return;
+    }
+    let directory = temporary();
+    let data = directory.path().join("data");
+    std::fs::create_dir_all(data.join("inside/deep")).unwrap();
+    for file in ["inside/deep/file", "same", "more", "gone"] {
+        std::fs::write(
+            data.join(file),
+            "old
+",
+        )
+        .unwrap();
+    }
+    let script = "cd $1; mv inside other; rm gone; echo new >>more; mkdir -m 700 d; echo x >-n";
+    let root = data.canonicalize().unwrap();
+    let line = ["linux", "run", "--quiet", "--keep", "--out", "out", "--drive", &drive(), "--"];
+    let words = ["sh", "-ec", script, "sh", &root.display().to_string()];
+    let output = assay(directory.path(), &[&line[..], &words].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    std::fs::create_dir(directory.path().join("kept")).unwrap();
+    let kept = directory.path().join("kept");
+    let mut tar = std::process::Command::new("tar");
+    tar.current_dir(&kept).args(["--extract", "--file", "../out/changes.tar"]);
+    assert!(tar.status().unwrap().success());
+    let kept = kept.join(root.strip_prefix("/").unwrap());
+    let text = |file: &str| std::fs::read_to_string(kept.join(file)).unwrap();
+    assert_eq!(
+        [text("other/deep/file"), text("more"), text("-n")],
+        [
+            "old
+", "old
+new
+", "x
+"
+        ]
+    );
+    assert_eq!(kept.join("d").metadata().unwrap().mode() & 0o777, 0o700);
+    for absent in ["same", "gone", "inside"] {
+        assert!(!kept.join(absent).exists(), "{absent}");
+    }
+}
+
+#[test]
+fn a_guest_boots_on_the_day_that_is_given() {
+    if no_guests() {
+        return;
+    }
+    let directory = temporary();
+    for (options, day) in [(&[][..], "2010-01-01"), (&["--date", "2030-02-03"][..], "2030-02-03")] {
+        let (said, _) = guest(directory.path(), 1, options, "date -u +%F", &[]);
+        assert_eq!(said.trim(), day);
+    }
+    let line = ["linux", "run", "--drive", &drive(), "--date", "2030-02-30", "--", "true"];
+    let output = assay(directory.path(), &line);
+    let talk = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{talk}");
+    assert!(talk.contains("1970-01-01 to 2099-12-31"), "{talk}");
+}
+
 /// Returns `PATH` with `directory` before all others.
 fn elsewhere_first(directory: &tempfile::TempDir) -> String {
     format!("{}:{}", directory.path().display(), std::env::var("PATH").unwrap())

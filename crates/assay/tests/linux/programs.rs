@@ -8,9 +8,14 @@ use std::path::Path;
 /// Runs an experiment with one workload of these lines; returns the exit code, what was printed,
 /// and what was said.
 fn run_on(directory: &Path, target: &str, lines: &str) -> (Option<i32>, String, String) {
+    run_workloads(directory, target, &format!("name = \"w\"\n{lines}"))
+}
+
+/// Runs an experiment with a workload of these lines, or a family.
+fn run_workloads(directory: &Path, target: &str, lines: &str) -> (Option<i32>, String, String) {
     let experiment = format!(
         "format = 1\nname = \"e\"\nquestion = \"?\"\nrepeats = 2\ntargets = [\"{target}\"]\n\
-         [[workload]]\nname = \"w\"\n{lines}"
+         [[workload]]\n{lines}"
     );
     std::fs::write(directory.join("e.toml"), experiment).unwrap();
     let _ = std::fs::remove_dir_all(directory.join("run"));
@@ -128,6 +133,39 @@ better = "higher"
         assert!(read >= 1e6, "{read} bytes: the others were in the cache");
     }
     assert!(repeats[0]["program"][0]["value"].as_f64().unwrap() > 0.0);
+}
+
+/// A variable with levels makes a workload of each. An image has only those that its script names,
+/// so that the others share it. The table has the work of the drives for each transaction.
+#[test]
+fn variables_make_workloads_and_transactions_are_counted() {
+    if no_guests() {
+        return;
+    }
+    let directory = temporary();
+    let lines = r#"
+name = "w-{count}"
+env = { count = [2, 5], size = 3, LC_ALL = "C.UTF-8" }
+transactions = { pattern = "did ([0-9]+)" }
+image = 'echo $size >told; env | grep -c ^coun >>told || true'
+command = """
+test "$LC_ALL $(echo $(cat told))" = "C.UTF-8 3 0"
+i=0; while test $i -lt $count; do i=$((i + 1))
+dd if=/dev/zero of=file bs=4096 count=1 conv=fsync,notrunc; done
+echo did $count
+"""
+"#;
+    let target = format!("linux(fs=ext4, {}, memory=128MiB)", drive());
+    let (code, table, talk) = run_workloads(directory.path(), &target, lines);
+    assert_eq!(code, Some(0), "{table}{talk}");
+    assert!(table.contains("flushes/txn") && !table.contains("flushes/s"), "{table}");
+    let cells = std::fs::read(directory.path().join("run/cells.json")).unwrap();
+    let cells: Value = serde_json::from_slice(&cells).unwrap();
+    for (index, (name, count)) in [("w-2", 2.0), ("w-5", 5.0)].into_iter().enumerate() {
+        let cell = &cells["cells"][index];
+        assert_eq!(cell["workload"], name);
+        assert_eq!(counter(&cell["repeats"][0], "program_transactions"), count);
+    }
 }
 
 /// Random numbers follow the seed, and so do the repeats.

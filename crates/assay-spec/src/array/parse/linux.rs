@@ -1,6 +1,7 @@
 //! The parser of Linux targets: from text to [`LinuxSpec`], with the column of every mistake.
 
 use super::Parser;
+use crate::date::{DATE_EXPECTED, Date};
 use crate::decode::{Decoded, Source, quantity};
 use crate::diagnostic::{Diagnostic, Kind, closest, one_of};
 use crate::experiment::host::ElevatorKind;
@@ -9,7 +10,7 @@ use crate::linux::{BlockDevice, FILESYSTEMS, LinuxSpec, SCHEDULERS, Settings, is
 use crate::units::{Bytes, SIZE_EXPECTED};
 use std::ops::{Range, RangeInclusive};
 
-const OPTIONS: [&str; 13] = [
+const OPTIONS: [&str; 14] = [
     "fs",
     "scheduler",
     "readahead",
@@ -19,6 +20,7 @@ const OPTIONS: [&str; 13] = [
     "queue_depth",
     "max_request",
     "processor",
+    "date",
     "discard",
     "mkfs",
     "mount",
@@ -231,6 +233,7 @@ impl OptionReader<'_, '_> {
             }
             "max_request" => self.settings.max_request = Some(self.size(key, &span, REQUESTS)?),
             "processor" => self.settings.processor = Some(self.words(&span)?),
+            "date" => self.settings.date = self.date(&span)?,
             "discard" => {
                 self.settings.discard = self.one(&span, &["no", "yes"], "answer")? == "yes";
             }
@@ -239,6 +242,15 @@ impl OptionReader<'_, '_> {
             _ => self.settings.sysctl = self.kernel_settings(&span)?,
         }
         Ok(())
+    }
+
+    fn date(&self, span: &Range<usize>) -> Decoded<Date> {
+        let text = self.parser.text(span);
+        text.parse().map_err(|()| {
+            let message = format!("`{text}` is not a date");
+            let hint = "write year, month and day, e.g. `date=2026-12-01`";
+            self.parser.error(Kind::OutOfRange, span, message, DATE_EXPECTED, hint)
+        })
     }
 
     fn one(

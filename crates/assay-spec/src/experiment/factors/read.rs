@@ -1,9 +1,10 @@
 //! The decoder of `[factors]`.
 
-use super::{COMBINATIONS_MAX, Factor, FactorLevel, Factors, Impossible};
+use super::{COMBINATIONS_MAX, Factor, Factors, Impossible};
 use crate::decode::{Decoded, Section, Value, number_of, with_hint};
 use crate::diagnostic::{Kind, closest, one_of};
 use crate::experiment::defaults::LinuxDefaults;
+use crate::experiment::levels::{self, FactorLevel, bad_name, is_name};
 use std::ops::Range;
 use toml::de::DeValue;
 
@@ -48,18 +49,8 @@ fn read_levels(mut section: Section<'_>) -> Decoded<Vec<Factor>> {
             return Err(bad_name(&section, span, &name));
         }
         let value = section.take_free(&name).expect("it is one of the keys");
-        let levels = match value.get_ref() {
-            DeValue::Array(items) => {
-                items.iter().map(|item| listed(&section, item)).collect::<Decoded<Vec<_>>>()?
-            }
-            DeValue::Table(_) => named(&section, &name, &value)?,
-            _ => {
-                let message = format!("the levels of `{name}` are not a list");
-                let e = section.error(Kind::WrongType, value.span(), message, "a list");
-                return Err(with_hint(e, format!("e.g. `{name} = [\"a\", \"b\"]`")));
-            }
-        };
-        check_levels(&section, &name, value.span(), &levels)?;
+        let levels = levels::decode(&section, &name, &value)?;
+        check_count(&section, &name, value.span(), &levels)?;
         factors.push(Factor { name, levels });
     }
     if factors.is_empty() {
@@ -73,68 +64,19 @@ fn read_levels(mut section: Section<'_>) -> Decoded<Vec<Factor>> {
     Ok(factors)
 }
 
-/// Decodes a level whose text is also its name.
-fn listed(section: &Section<'_>, item: &Value<'_>) -> Decoded<FactorLevel> {
-    let number = number_of(item.get_ref()).map(|n| n.to_string());
-    let Some(text) = number.or_else(|| item.get_ref().as_str().map(str::to_owned)) else {
-        let e = section.error(
-            Kind::WrongType,
-            item.span(),
-            "this is not a level",
-            "a text or a number",
-        );
-        return Err(with_hint(e, "e.g. `[\"64KiB\", \"256KiB\"]` or `[2, 3, 5]`"));
-    };
-    if !is_name(&text) {
-        return Err(bad_name(section, item.span(), &text));
-    }
-    Ok(FactorLevel { name: text.clone(), text })
-}
-
-/// Decodes levels with names: `{ "1k" = "1024", "4k" = "4096" }`.
-fn named(section: &Section<'_>, factor: &str, value: &Value<'_>) -> Decoded<Vec<FactorLevel>> {
-    let DeValue::Table(table) = value.get_ref() else { return Ok(Vec::new()) };
-    let mut all: Vec<_> = table.iter().collect();
-    all.sort_by_key(|(key, _)| key.span().start);
-    let one = |(key, text): (&toml::Spanned<std::borrow::Cow<'_, str>>, &Value<'_>)| {
-        let name = key.get_ref().to_string();
-        if !is_name(&name) {
-            return Err(bad_name(section, key.span(), &name));
-        }
-        match text.get_ref().as_str() {
-            Some(text) => Ok(FactorLevel { name, text: text.to_owned() }),
-            None => {
-                let message = format!("the level `{name}` of `{factor}` is not a text");
-                let e = section.error(Kind::WrongType, text.span(), message, "a text");
-                Err(with_hint(e, "write the text that replaces the factor in the target"))
-            }
-        }
-    };
-    all.into_iter().map(one).collect()
-}
-
-fn check_levels(
+/// Refuses a factor that does not vary.
+fn check_count(
     section: &Section<'_>,
     factor: &str,
     span: Range<usize>,
     levels: &[FactorLevel],
 ) -> Decoded<()> {
-    if levels.len() < 2 {
-        let message = format!("`{factor}` has fewer than two levels");
-        let e = section.error(Kind::OutOfRange, span, message, "two levels or more");
-        return Err(with_hint(
-            e,
-            "add a level, or write a value that never changes into `target` itself",
-        ));
+    if levels.len() >= 2 {
+        return Ok(());
     }
-    let twice =
-        |(i, level): &(usize, &FactorLevel)| levels[..*i].iter().any(|l| l.name == level.name);
-    if let Some((_, level)) = levels.iter().enumerate().find(twice) {
-        let message = format!("`{factor}` has the level `{}` twice", level.name);
-        let e = section.error(Kind::Impossible, span, message, "each level once");
-        return Err(with_hint(e, "remove one of the two"));
-    }
-    Ok(())
+    let message = format!("`{factor}` has fewer than two levels");
+    let e = section.error(Kind::OutOfRange, span, message, "two levels or more");
+    Err(with_hint(e, "add a level, or write a value that never changes into `target` itself"))
 }
 
 fn check_product(section: &Section<'_>, factors: &[Factor]) -> Decoded<()> {
@@ -254,25 +196,4 @@ fn level_of(section: &Section<'_>, factor: &Factor, value: &Value<'_>) -> Decode
         Some(meant) => with_hint(e, format!("did you mean `{meant}`?")),
         None => with_hint(e, "use the names of levels in `[factors.levels]`"),
     })
-}
-
-/// Returns `true` if `text` can be the name of a factor or level, which is a part of the names of
-/// cells and files.
-fn is_name(text: &str) -> bool {
-    let fine = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
-    !text.is_empty() && text.len() <= 32 && text.chars().all(fine)
-}
-
-fn bad_name(
-    section: &Section<'_>,
-    span: Range<usize>,
-    name: &str,
-) -> Box<crate::diagnostic::Diagnostic> {
-    let expected = "letters, digits, `.`, `_` and `-`, at most 32 of them";
-    let message = format!("`{name}` cannot be a factor's or a level's name");
-    let e = section.error(Kind::UnknownValue, span, message, expected);
-    with_hint(
-        e,
-        "for levels with other texts, write a table with names: `{ small = \"chunk=4KiB\" }`",
-    )
 }

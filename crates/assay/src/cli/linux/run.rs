@@ -16,11 +16,13 @@ use assay_engine::measure::log::LogWriter;
 use assay_engine::plan::open_drives;
 use assay_engine::read::RUN_MAX;
 use assay_engine::run::{RunDirectory, check_guest_memory, guest_memory};
+use assay_linux::boot::CHANGES;
 use assay_linux::clock::Schedule;
 use assay_linux::guest::{Caller, CommandEnd, GuestOutcome, Job, StorageSetup, Task};
 use assay_linux::limits::Limits;
 use assay_linux::user::User;
 use assay_sim::InitialState;
+use assay_spec::date::{DATE_EXPECTED, Date};
 use assay_spec::experiment::ElevatorKind;
 use assay_spec::linux::{SCHEDULERS, Settings};
 use assay_spec::{Bytes, Nanos};
@@ -70,6 +72,9 @@ pub struct LinuxRunOptions {
     /// Directory for the log of the drives [default: runs/linux-TIME]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Keep the files that the command makes or changes, as `changes.tar` in the run directory
+    #[arg(long)]
+    keep: bool,
     /// Print the time and memory that the command would take and its writes, and do nothing
     #[arg(long)]
     plan: bool,
@@ -95,6 +100,9 @@ struct MachineOptions {
     /// `.toml`; the kernel's work takes time on it [default: it takes none]
     #[arg(long, value_name = "NAME")]
     processor: Option<String>,
+    /// Day on which the guest boots, at midnight UTC
+    #[arg(long, default_value_t = Date::OF_GUESTS, value_name = "YYYY-MM-DD", value_parser = date)]
+    date: Date,
     /// Let flash drives accept discards
     #[arg(long)]
     discard: bool,
@@ -139,6 +147,7 @@ pub fn main(options: LinuxRunOptions) -> Outcome {
     };
     let end = end(&guest.outcome.result)?;
     let texts = ["stdout", "stderr"].map(|name| left_by(&guest, name));
+    let kept = if options.keep { keep_changes(&guest, &directory) } else { Ok(()) };
     let (age, wall) = (guest.outcome.virtual_time, guest.outcome.wall);
     let record = record(&options, &setup, &guest, started, end);
     let recorded = directory.write_json("command.json", &record, RUN_MAX);
@@ -149,6 +158,7 @@ pub fn main(options: LinuxRunOptions) -> Outcome {
         copy_output(texts).map_err(|e| not_written(&e))?;
     }
     recorded?;
+    kept?;
     directory.check_results()?;
     if !options.quiet {
         talk(&format!(
@@ -213,7 +223,7 @@ fn live(
         Some(lent) => Task::Shell(lent.terminal(), caller),
         None => Task::Command(options.command.clone(), caller),
     };
-    let job = Job::new(storage, task);
+    let job = Job { keeps_changes: options.keep, ..Job::new(storage, task) };
     let start = Start {
         past: if options.fresh { InitialState::New } else { InitialState::Filled },
         cached: true,
@@ -281,9 +291,14 @@ fn settings(options: &LinuxRunOptions) -> Result<Settings, Failure> {
             "give one `--drive` for each `--image`, in the same order",
         ));
     }
-    let MachineOptions { processor, discard, .. } = &options.machine;
-    let (processor, discard) = (processor.clone(), *discard);
-    Ok(Settings { scheduler, memory, processor, discard, ..Settings::default() })
+    let MachineOptions { processor, date, discard, .. } = &options.machine;
+    let (processor, date, discard) = (processor.clone(), *date, *discard);
+    Ok(Settings { scheduler, memory, processor, date, discard, ..Settings::default() })
+}
+
+/// Reads a date of the command line.
+fn date(text: &str) -> Result<Date, String> {
+    text.parse().map_err(|()| format!("write {DATE_EXPECTED}"))
 }
 
 fn time(option: &str, text: &str) -> Result<Nanos, Failure> {
@@ -319,7 +334,13 @@ fn end(result: &str) -> Result<CommandEnd, Failure> {
     }
 }
 
-/// Opens the text `name` that the guest has left.
+/// Copies the archive of what the command has changed to the run directory.
+fn keep_changes(guest: &Guest, directory: &RunDirectory) -> Result<(), Failure> {
+    let mut changes = left_by(guest, CHANGES).map_err(|e| not_written(&e))?;
+    Ok(directory.copy_file(CHANGES, &mut changes)?)
+}
+
+/// Opens the file `name` that the guest has left.
 fn left_by(guest: &Guest, name: &str) -> std::io::Result<File> {
     let gone = |_| std::io::Error::other(format!("the guest did not leave the file `{name}`"));
     guest.outcome.directory.open(name).map_err(gone)
