@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Serves a file `disk` through FUSE, each write of which takes a known time, as a drive with that delay.
+"""Serves a file `disk` through FUSE. Each write takes a known time, as on a drive with that delay.
 
-slow-disk.py DIRECTORY SIZE MICROSECONDS: the directory has the file until the program is ended. The contents are in memory.
-Writes do not wait for each other, and syncs take no time of their own. Needs root.
+slow-disk.py DIRECTORY SIZE MICROSECONDS: the directory has the file until it is unmounted. The
+contents are in memory. Writes do not wait for each other, and syncs take no time of their own.
+Needs root.
 """
 
 import ctypes
@@ -23,7 +24,9 @@ ASYNC_READ, BIG_WRITES, ASYNC_DIRECT = 1 << 0, 1 << 5, 1 << 15
 
 def attributes(node, size):
     mode, length = (0o040755, 0) if node == ROOT else (0o100600, size)
-    return struct.pack("<6Q3I6II", node, length, length // 512, 0, 0, 0, 0, 0, 0, mode, 1, 0, 0, 0, 4096, 0)
+    times, owner = (0, 0, 0, 0, 0, 0), (0, 0, 0)
+    sizes = (node, length, length // 512)
+    return struct.pack("<6Q3I6II", *sizes, *times, mode, 1, *owner, 4096, 0)
 
 
 def main():
@@ -40,10 +43,11 @@ def main():
     def answer(unique, data=b"", error=0):
         os.write(fuse, struct.pack("<IiQ", 16 + len(data), -error, unique) + data)
 
+    came = 0
     while True:
-        wait = max(0, later[0][0] - time.monotonic_ns()) / 1e9 if later else None
-        # The last tenth of a millisecond is waited for without sleep, so that it is exact.
-        ready = select.select([fuse], [], [], None if wait is None else max(0, wait - 1e-4))[0]
+        # A process that sleeps is woken late, so this one does not sleep while it is used.
+        is_used = later or time.monotonic_ns() < came + 100_000_000
+        ready = select.select([fuse], [], [], 0 if is_used else None)[0]
         while later and later[0][0] <= time.monotonic_ns():
             _, unique, count = heapq.heappop(later)
             answer(unique, struct.pack("<II", count, 0))
@@ -60,9 +64,11 @@ def main():
         body = request[40:]
         if kind == INIT:
             flags = struct.unpack_from("<IIII", body)[3] & (ASYNC_READ | BIG_WRITES | ASYNC_DIRECT)
-            answer(unique, struct.pack("<IIIIHHIIHHI28x", 7, 31, 1 << 17, flags, 64, 48, 1 << 17, 1, 0, 0, 0))
+            limits = (64, 48, 1 << 17, 1, 0, 0, 0)
+            answer(unique, struct.pack("<IIIIHHIIHHI28x", 7, 31, 1 << 17, flags, *limits))
         elif kind == LOOKUP and node == ROOT and body == b"disk\0":
-            answer(unique, struct.pack("<QQQQII", DISK, 0, 3600, 3600, 0, 0) + attributes(DISK, size))
+            found = struct.pack("<QQQQII", DISK, 0, 3600, 3600, 0, 0)
+            answer(unique, found + attributes(DISK, size))
         elif kind == LOOKUP:
             answer(unique, error=errno.ENOENT)
         elif kind in (GETATTR, SETATTR):

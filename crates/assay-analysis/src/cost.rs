@@ -14,8 +14,8 @@ pub(crate) mod quote;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use cells::not_included;
 pub use cells::{CellCost, Costs};
+pub(crate) use cells::{not_included, priced_metric};
 pub use formulas::{FiveMinutes, Ownership, follows, life_years, per};
 pub use owned::{Assumptions, Owned, OwnedCell, OwnedTarget, owned};
 pub use quote::{Prices, PricesError, Quote};

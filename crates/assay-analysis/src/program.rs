@@ -91,6 +91,12 @@ pub(crate) fn heading(metric: &ProgramMetric) -> String {
     }
 }
 
+/// Returns the bytes a second that a program's drives got to write, or `None` if it was not
+/// measured.
+pub(crate) fn written_a_second(cell: &CellRecord) -> Option<f64> {
+    is_of_program(cell).then(|| per_second(cell, "drive_write_bytes")).flatten()
+}
+
 /// Returns a counter of a cell for each second of the measured phase.
 fn per_second(cell: &CellRecord, counter: &'static str) -> Option<f64> {
     column("", counter, Per::Second, 1).value(cell)
@@ -144,6 +150,34 @@ mod tests {
         cell.repeats[0].device =
             busy.iter().map(|(name, seconds)| ((*name).to_owned(), *seconds)).collect();
         bound_by(&cell)
+    }
+
+    /// The columns are for each second, or for each transaction if these are counted. Some targets
+    /// have a write amplification.
+    #[test]
+    fn the_work_of_the_drives_is_told_by_second_or_by_transaction() {
+        let counters = |counted: &[(&str, f64)]| {
+            let mut cell = sample::cell(&[&[]]);
+            cell.repeats[0].elapsed = Nanos::from_secs(10);
+            cell.repeats[0].device =
+                counted.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
+            cell
+        };
+        let shown = |cell: &CellRecord, columns: &[DriveColumn]| -> Vec<(&str, Option<f64>)> {
+            columns.iter().map(|column| (column.heading, column.value(cell))).collect()
+        };
+        let drive = [("drive_reads", 20.0), ("drive_write_bytes", 6e6)];
+        let disk = counters(&drive);
+        let values = shown(&disk, &drive_columns(&[&disk]));
+        assert_eq!((values[0], values[3]), (("reads/s", Some(2.0)), ("write MB/s", Some(0.6))));
+        assert_eq!((values[1], values.len()), (("writes/s", None), 4));
+        let flash =
+            counters(&[&drive[..], &[("program_transactions", 40.0), ("wa", 2.5)]].concat());
+        let values = shown(&flash, &drive_columns(&[&disk, &flash]));
+        assert_eq!(values[0], ("reads/txn", Some(0.5)));
+        assert_eq!(values[3], ("write kB/txn", Some(150.0)));
+        assert_eq!(values[4], ("wa", Some(2.5)));
+        assert_eq!(shown(&disk, &drive_columns(&[&disk, &flash]))[4], ("wa", None));
     }
 
     #[test]

@@ -45,6 +45,8 @@ pub const RESULT: &str = "result.json";
 
 /// The file in the shared directory with the changes that a guest keeps (`Job::keeps_changes`).
 pub const CHANGES: &str = "changes.tar";
+/// The file with the reason, as JSON, if it could not keep them: message and hint.
+pub const CHANGES_ERROR: &str = "changes.error";
 
 /// The search path for programs in the guest.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";

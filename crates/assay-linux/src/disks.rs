@@ -8,6 +8,8 @@
 //! *Invariants.* Every submitted ticket comes back once, when its last operation ends. Time never
 //! runs back.
 
+mod slab;
+
 use crate::store::Store;
 use crate::vhost::block::{BlockOperation, BlockRequest, Range, Status};
 use crate::vhost::memory::Memory;
@@ -16,6 +18,7 @@ use crate::vhost::ring::Piece;
 use crate::vhost::session::Ticket;
 use assay_sim::{Accept, Counters, Drive};
 use assay_spec::{Bytes, Completion, Nanos, Op, Request};
+use slab::Slab;
 use std::collections::VecDeque;
 
 /// A completed operation of a drive.
@@ -104,11 +107,16 @@ pub struct Disks<'w> {
     watch: Watch<'w>,
     /// The begin of the watch, if drives are watched.
     watched: Option<Nanos>,
+    /// The models' counters at the end of the watch.
+    counted: Option<Vec<CounterValues>>,
     buffer: Vec<u8>,
     completions: Vec<Completion>,
     /// The first drive whose contents could not be kept, and why.
     lost: Option<(usize, std::io::Error)>,
 }
+
+/// The counters of a model: (name, value).
+pub type CounterValues = Vec<(String, f64)>;
 
 impl<'w> Disks<'w> {
     /// Creates the drives `disks`, which `models` serve. They are watched from time zero on.
@@ -125,6 +133,7 @@ impl<'w> Disks<'w> {
             clock: Nanos::ZERO,
             watch,
             watched: Some(Nanos::ZERO),
+            counted: None,
             buffer: Vec::new(),
             completions: Vec::new(),
             lost: None,
@@ -150,10 +159,17 @@ impl<'w> Disks<'w> {
 
     /// Begins the watch of operations at `now`, with new statistics of the models, or ends it.
     pub fn set_watched(&mut self, now: Nanos, watched: bool) {
+        self.counted = (!watched).then(|| self.counters());
         self.watched = watched.then_some(now);
         if watched {
             self.models.iter_mut().for_each(Counters::mark);
         }
+    }
+
+    /// Returns the models' own counters over the last watch.
+    pub fn counters(&self) -> Vec<CounterValues> {
+        let now = || self.models.iter().map(|model| model.counters()).collect();
+        self.counted.clone().unwrap_or_else(now)
     }
 
     /// Returns the time of the next event, if there is one.
@@ -356,44 +372,4 @@ fn each<E>(
         offset += Bytes(u64::from(piece.length));
     }
     Ok(Ok(()))
-}
-
-/// A table of values by small numbers. A number that is free again is reused.
-struct Slab<T> {
-    values: Vec<Option<T>>,
-    free: Vec<u32>,
-}
-
-impl<T> Default for Slab<T> {
-    fn default() -> Self {
-        Slab { values: Vec::new(), free: Vec::new() }
-    }
-}
-
-impl<T> Slab<T> {
-    fn insert(&mut self, value: T) -> u32 {
-        match self.free.pop() {
-            Some(index) => {
-                self.values[index as usize] = Some(value);
-                index
-            }
-            None => {
-                self.values.push(Some(value));
-                self.values.len() as u32 - 1
-            }
-        }
-    }
-
-    fn get(&self, index: u32) -> &T {
-        self.values[index as usize].as_ref().expect("in use")
-    }
-
-    fn get_mut(&mut self, index: u32) -> &mut T {
-        self.values[index as usize].as_mut().expect("in use")
-    }
-
-    fn remove(&mut self, index: u32) -> T {
-        self.free.push(index);
-        self.values[index as usize].take().expect("in use")
-    }
 }

@@ -98,6 +98,11 @@ pub const EXPLANATIONS: &[(&str, &str)] = &[
          only with a position-independent ELF program for x86-64, which `cargo build` makes.",
     ),
     (
+        "changes-not-kept",
+        "The command in the guest has ended, but the archive of what it made and changed could not \
+         be written. Its output, its exit status and the log of its drives are complete.",
+    ),
+    (
         "linux-protocol",
         "The kernel sent its drive or its clock a message that no kernel of the recipe sends. \
          assay ended the guest and keeps none of its measurements.",

@@ -92,11 +92,11 @@ fn job(work: impl FnOnce(&str, &Place) -> Result<String>) -> Result<String> {
     if job.runs_programs {
         program::end_all();
     }
-    if let Some(changes) = &changes {
-        changes::pack(changes)?;
-    }
     if matches!(job.task, Task::Command(..) | Task::Shell(..)) {
         storage::unmount_drives();
+    }
+    if let Some(changes) = &changes {
+        changes::keep(changes);
     }
     match &place.filesystem {
         Some(filesystem) if filesystem.kind == "zfs" => storage::leave_pool()?,

@@ -189,10 +189,14 @@ fn decode(top: &mut Section<'_>) -> Decoded<Experiment> {
     };
     let mut workloads: Vec<WorkloadSpec> = Vec::new();
     for section in top.sections("workload", "workload")? {
+        let varied = environment::varied(&section)?;
         for member in family::members(section)? {
             let name_span = member.span_of("name");
             let mut workload = decode_workload(top, member)?;
             workload.files = workload.files.map(|work| scale.work(work));
+            if let Some(FileWork::Program(work)) = &mut workload.files {
+                work.varied = varied.iter().map(|variable| variable.name.clone()).collect();
+            }
             if workloads.iter().any(|w| w.name == workload.name) {
                 return Err(twice(top, name_span, &workload.name));
             }

@@ -1,12 +1,14 @@
 //! The cost of the cells of a run: the price of each target, and the price per unit of each cell's
 //! performance.
 
-use super::formulas::per;
+use super::formulas::{life_years, per};
 use super::quote::{Prices, Quote};
 use crate::load::Run;
 use crate::metric;
+use crate::program;
 use crate::stats::Estimate;
-use assay_spec::record::CellRecord;
+use assay_spec::experiment::Better;
+use assay_spec::record::{CellRecord, ProgramMetric};
 use serde::Serialize;
 use std::borrow::Borrow;
 
@@ -38,6 +40,12 @@ pub struct CellCost {
     pub per_mb_s: Option<Estimate>,
     /// The price per request a second.
     pub per_iops: Option<Estimate>,
+    /// The price per unit of the first number that a program printed, if more of it is better.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub per_printed: Option<Estimate>,
+    /// The years until a program wears out its only drive, if it runs all the time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub life_years: Option<f64>,
 }
 
 impl Costs {
@@ -72,6 +80,8 @@ impl Costs {
             per_gb: quote.per_gb(),
             per_mb_s: rate("bandwidth", 1e6),
             per_iops: rate("iops", 1.0),
+            per_printed: priced_metric(cell).and_then(|printed| rate(&printed.name, 1.0)),
+            life_years: life_of_drive(quote, cell),
         })
     }
 
@@ -93,6 +103,23 @@ impl Costs {
         out.join("; ")
     }
 }
+
+/// Returns the first number that a program printed, if more of it is better.
+pub(crate) fn priced_metric(cell: &CellRecord) -> Option<&ProgramMetric> {
+    program::metrics(cell).first().filter(|printed| printed.better == Better::Higher)
+}
+
+/// Returns the years until the program of a cell wears out the target, if that is one drive whose
+/// endurance is known.
+fn life_of_drive(quote: &Quote, cell: &CellRecord) -> Option<f64> {
+    const TB: f64 = 1e12;
+    let endurance = quote.endurance.filter(|_| quote.drives == 1)?;
+    let written = program::written_a_second(cell).filter(|written| *written > 0.0)?;
+    Some(life_years(endurance / TB, 1.0, written * SECONDS_OF_A_YEAR / TB, 1.0))
+}
+
+/// The seconds of a year of 365 days.
+const SECONDS_OF_A_YEAR: f64 = 365.0 * 86_400.0;
 
 /// Returns the note that names the cards an amount does not include.
 pub(crate) fn not_included(cards: &[impl Borrow<str>]) -> String {

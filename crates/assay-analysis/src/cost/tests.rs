@@ -1,13 +1,30 @@
 //! Tests that the formulas give the numbers of their authors.
 
 use super::*;
+use crate::load::sample;
 use crate::stats::{Basis, Estimate};
 use assay_spec::Bytes;
+use assay_spec::experiment::Better;
 use assay_spec::record::{PriceListRecord, PricesRecord, TargetRecord};
 
 fn minutes(pages_per_mb: f64, iops: f64, device_price: f64, memory_price: f64) -> f64 {
     let rule = FiveMinutes { pages_per_mb, iops, device_price, memory_price };
     rule.break_even().0 as f64 / 60e9
+}
+
+/// Returns the record of a modelled target.
+fn target(kind: &str, written: &str) -> TargetRecord {
+    TargetRecord {
+        written: written.into(),
+        name: "t".into(),
+        title: String::new(),
+        kind: kind.into(),
+        capacity: Bytes(0),
+        identity: Vec::new(),
+        spec: Some("{}".into()),
+        virtual_time: true,
+        created: false,
+    }
 }
 
 fn near(got: f64, expected: f64) {
@@ -66,6 +83,32 @@ fn wear_follows_write_amplification() {
     near(life_years(600.0, 3.0, 60.0, 1.5), 20.0);
 }
 
+/// A program's first number has a price if more of it is better, and what it writes wears its drive
+/// out.
+#[test]
+fn a_program_has_a_price_for_its_number_and_wears_its_drive_out() {
+    let list = "format = 1\nname = \"n\"\ntitle = \"t\"\nsource = \"s\"\ndate = \"2026-11\"\n\
+                currency = \"EUR\"\n[[price]]\ndevice = \"x25-e\"\ntitle = \"X\"\n\
+                capacity = \"32GB\"\namount = 300\nendurance = \"1PB\"\n";
+    let cost = |better: Better, written: f64| {
+        let mut cell = sample::cell_of_program("t", "tps", better, &[150.0, 150.0]);
+        for repeat in &mut cell.repeats {
+            repeat.device.push(("drive_write_bytes".to_owned(), written));
+        }
+        let mut run = sample::run(vec![cell]);
+        let list = PriceListRecord { file: "mine.toml".into(), text: list.into() };
+        run.record.prices = Some(PricesRecord { list: Some(list), given: Vec::new() });
+        run.record.targets.push(target("linux", "linux(fs=ext4, sim:x25-e)"));
+        Costs::of(&run).expect("a price").cell(&run.cells[0]).expect("its target has one")
+    };
+    // 1 PB at 1 MB in each of the repeats' seconds.
+    let more = cost(Better::Higher, 1e6);
+    near(more.per_printed.expect("more is better").value, 2.0);
+    near(more.life_years.expect("it writes"), 1e9 / (365.0 * 86_400.0));
+    assert_eq!(cost(Better::Lower, 1e6).per_printed, None);
+    assert_eq!(cost(Better::Higher, 0.0).life_years, None);
+}
+
 /// Redundancy writes more to the drives than is written to the array, and the drive with the least
 /// endurance is worn out first.
 #[test]
@@ -77,20 +120,8 @@ fn an_array_lasts_as_long_as_the_drive_that_is_worn_out_first() {
                 endurance = \"150TB\"\n";
     let list = PriceListRecord { file: "mine.toml".into(), text: list.into() };
     let prices = Prices::of(&PricesRecord { list: Some(list), given: Vec::new() }).unwrap();
-    let lasts = |written: &str| {
-        let target = TargetRecord {
-            written: written.into(),
-            name: "t".into(),
-            title: String::new(),
-            kind: "array".into(),
-            capacity: Bytes(0),
-            identity: Vec::new(),
-            spec: Some("{}".into()),
-            virtual_time: true,
-            created: false,
-        };
-        prices.quote(&target).unwrap().endurance.unwrap() * 1e-12
-    };
+    let lasts =
+        |written: &str| prices.quote(&target("array", written)).unwrap().endurance.unwrap() * 1e-12;
     near(lasts("raid0(sim:x25-e*2)"), 200.0);
     near(lasts("raid1(sim:x25-e*2)"), 100.0);
     near(lasts("raid5(sim:x25-e*4)"), 300.0);

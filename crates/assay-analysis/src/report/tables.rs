@@ -2,7 +2,7 @@
 
 use super::html::escape;
 use crate::compare::{self, Comparison};
-use crate::cost::Costs;
+use crate::cost::{CellCost, Costs, priced_metric};
 use crate::load::Run;
 use crate::metric;
 use crate::program;
@@ -94,6 +94,7 @@ pub fn metrics(run: &Run) -> String {
 /// Returns what programs printed and what their drives did, in a table for each workload.
 pub fn programs(run: &Run) -> String {
     let mut out = String::new();
+    let costs = Costs::of(run);
     for (experiment, workload) in run.workloads() {
         let cells: Vec<&CellRecord> =
             run.cells_of(experiment, workload).filter(|c| program::is_of_program(c)).collect();
@@ -103,6 +104,8 @@ pub fn programs(run: &Run) -> String {
         heading.extend(program::metrics(one).iter().map(program::heading));
         heading.extend(columns.iter().map(|column| format!("drives: {}", column.heading)));
         heading.extend(["bound by".to_owned(), "repeats".to_owned()]);
+        let costs = costs.as_ref().filter(|c| c.any(cells.iter().copied()));
+        heading.extend(costs.iter().flat_map(|costs| program_cost_heading(costs, one)));
         let heading: Vec<&str> = heading.iter().map(String::as_str).collect();
         let row = |cell: &&CellRecord| {
             let printed = |name: &str| match metric::estimate(cell, name) {
@@ -115,12 +118,38 @@ pub fn programs(run: &Run) -> String {
             row.extend(columns.iter().map(number).map(|n| n.map_or("–".into(), three_digits)));
             row.push(program::bound_by(cell).unwrap_or("–".into()));
             row.push(cell.repeats.len().to_string());
+            row.extend(costs.iter().flat_map(|costs| program_cost(costs, cell)));
             row
         };
         let rows: Vec<Vec<String>> = cells.iter().map(row).collect();
         out += &table(&format!("{experiment}: {workload}"), &heading, &rows);
+        out += &costs.map_or_else(String::new, below);
     }
     out
+}
+
+/// Returns the headings of [`program_cost`]; `one` is a cell of the workload.
+fn program_cost_heading(costs: &Costs, one: &CellRecord) -> Vec<String> {
+    let currency = &costs.prices.currency;
+    let mut heading = vec![currency.clone(), format!("{currency}/GB")];
+    heading.extend(priced_metric(one).map(|printed| format!("{currency}/{}", printed.name)));
+    heading.push("years of life".to_owned());
+    heading
+}
+
+/// Returns the price of a program's drives, also per GB and per unit of what it printed, and the
+/// life of its drive.
+fn program_cost(costs: &Costs, cell: &CellRecord) -> Vec<String> {
+    let none = || "–".to_owned();
+    let cost = costs.cell(cell);
+    let of = |number: fn(&CellCost) -> Option<f64>| cost.as_ref().and_then(number);
+    let printed = cost.as_ref().and_then(|cost| cost.per_printed.as_ref());
+    let printed = printed.map_or_else(none, |e| with_uncertainty(&three_digits(e.value), e, 1.0));
+    let mut row = vec![of(|cost| Some(cost.price)).map_or_else(none, money)];
+    row.push(of(|cost| cost.per_gb).map_or_else(none, three_digits));
+    row.extend(priced_metric(cell).map(|_| printed));
+    row.push(of(|cost| cost.life_years).map_or_else(none, three_digits));
+    row
 }
 
 /// The part of the headings of the cost columns that follows the currency.

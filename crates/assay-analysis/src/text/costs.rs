@@ -1,7 +1,8 @@
 //! Costs for a terminal: a block below the table of each workload, with the dates of the prices.
 
 use super::table::{Table, clip};
-use crate::cost::{CellCost, Costs};
+use crate::cost::{CellCost, Costs, priced_metric};
+use crate::program::is_of_program;
 use crate::stats::Estimate;
 use assay_spec::record::CellRecord;
 use assay_spec::units::three_digits;
@@ -14,6 +15,15 @@ pub(super) fn lines(costs: &Costs, cells: &[&CellRecord]) -> Vec<String> {
     if priced.is_empty() {
         return Vec::new();
     }
+    let mut lines = match cells.iter().find(|cell| is_of_program(cell)) {
+        Some(one) => of_program(costs, one, &priced).lines(),
+        None => of_requests(costs, &priced).lines(),
+    };
+    lines.extend(super::table::wrap(&format!("({})", costs.below()), 96));
+    lines
+}
+
+fn of_requests(costs: &Costs, priced: &[(String, CellCost)]) -> Table {
     let currency = &costs.prices.currency;
     let per = |what: &str| format!("{currency}/{what}");
     let heading = ["target", currency, &per("GB"), &per("(MB/s)"), "", &per("IOPS"), ""];
@@ -21,11 +31,31 @@ pub(super) fn lines(costs: &Costs, cells: &[&CellRecord]) -> Vec<String> {
     for (target, cost) in priced {
         let [(bandwidth, b), (iops, i)] = [&cost.per_mb_s, &cost.per_iops].map(with_range);
         let per_gb = cost.per_gb.map_or_else(|| "-".into(), three_digits);
-        table.row(vec![clip(&target, 20), money(cost.price), per_gb, bandwidth, b, iops, i]);
+        table.row(vec![clip(target, 20), money(cost.price), per_gb, bandwidth, b, iops, i]);
     }
-    let mut lines = table.lines();
-    lines.extend(super::table::wrap(&format!("({})", costs.below()), 96));
-    lines
+    table
+}
+
+/// Returns the costs for a workload that is a program; `one` is a cell that was measured.
+fn of_program(costs: &Costs, one: &CellRecord, priced: &[(String, CellCost)]) -> Table {
+    let currency = &costs.prices.currency;
+    let per_gb = format!("{currency}/GB");
+    let mut heading = vec!["target", currency, &per_gb];
+    let printed = priced_metric(one).map(|printed| format!("{currency}/{}", printed.name));
+    heading.extend(printed.iter().flat_map(|printed| [printed, ""]));
+    heading.push("years of life");
+    let left: &[usize] = if printed.is_some() { &[0, 4] } else { &[0] };
+    let mut table = Table::new(&heading, left);
+    let number = |n: Option<f64>| n.map_or_else(|| "-".into(), three_digits);
+    for (target, cost) in priced {
+        let mut row = vec![clip(target, 20), money(cost.price), number(cost.per_gb)];
+        if printed.is_some() {
+            row.extend(<[String; 2]>::from(with_range(&cost.per_printed)));
+        }
+        row.push(number(cost.life_years));
+        table.row(row);
+    }
+    table
 }
 
 /// Formats a price as it was asked, without digits that were not given.

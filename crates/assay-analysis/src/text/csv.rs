@@ -1,6 +1,6 @@
 //! CSV (RFC 4180): one row for each cell and metric, in base units, with interval and basis.
 
-use crate::cost::{Costs, not_included};
+use crate::cost::{Costs, not_included, priced_metric};
 use crate::load::Run;
 use crate::metric;
 use crate::program;
@@ -68,16 +68,21 @@ pub fn csv(run: &Run) -> String {
             dated += &format!("; {}", not_included(&cost.not_included));
         }
         let exact = |v: f64| Estimate::bare(v, "a price");
+        let printed = priced_metric(cell).map_or("", |printed| printed.name.as_str());
         let rows = [
             ("price", "", Some(exact(cost.price))),
             ("price_per_gb", "/GB", cost.per_gb.map(exact)),
             ("price_per_mb_s", "/(MB/s)", cost.per_mb_s),
             ("price_per_iops", "/IOPS", cost.per_iops),
+            (&format!("price_per_{printed}"), &format!("/{printed}"), cost.per_printed),
         ];
         for (name, per, e) in rows {
             if let Some(e) = e {
                 row(name, &format!("{}{per}", cost.currency), &e, &format!("; {dated}"));
             }
+        }
+        if let Some(years) = cost.life_years {
+            row("life_years", "years", &exact(years), &format!("; {dated}"));
         }
     }
     out

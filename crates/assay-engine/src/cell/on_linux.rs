@@ -34,7 +34,7 @@ pub(super) fn run_linux(
     let job = Job::new(storage_setup(setup), guest::Task::Own(task));
     let programs = match &repeat.workload.files {
         Some(FileWork::Program(work)) => {
-            let image = run.images.of(work, run.seed, setup.spec.settings.memory)?;
+            let image = run.images.of(work, run.seed, &setup.spec.settings)?;
             Some(Programs { image, seed: repeat.seed, user_time: work.user_time })
         }
         _ => None,

@@ -176,7 +176,8 @@ fn run_script(key: &str, script: &str, caller: &Caller) -> Result<Output> {
     let killed = Killed::so_far();
     // Files, not pipes: a process that the script leaves behind may keep them open.
     let (mut stdout, mut stderr) = (memory_file().map_err(failed)?, memory_file().map_err(failed)?);
-    let mut shell = command("sh", caller)?;
+    // The experiment may have a `PATH` of its own, without a shell in it.
+    let mut shell = command("/bin/sh", caller)?;
     shell.args(["-e", "-c", script]).stdin(Stdio::null());
     shell.stdout(stdout.try_clone().map_err(failed)?).stderr(stderr.try_clone().map_err(failed)?);
     let status = shell.status().map_err(failed)?;

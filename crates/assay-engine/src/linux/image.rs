@@ -1,8 +1,9 @@
 //! The images of a run: archives of the files that programs begin with.
 //!
-//! An image depends on its script, its user, its variables and the run's seed only: it is made in a
-//! guest of its own, on the same drive and file system for all targets. So every target begins with
-//! the same files, and it does not matter which cell is measured first.
+//! An image depends on its script, its user, its variables, the run's seed, and the memory and the
+//! date of the target's guest: it is made in a guest of its own, on the same drive and file system
+//! for all targets. So every target begins with the same files, and it does not matter which cell
+//! is measured first.
 
 use super::task::{ImageTask, Task};
 use super::{Start, run_guest};
@@ -14,7 +15,7 @@ use assay_linux::guest::{self, FilesystemSetup, GuestOutcome, Job};
 use assay_sim::InitialState;
 use assay_spec::experiment::{ProgramWork, UserTime};
 use assay_spec::linux::Settings;
-use assay_spec::{Bytes, seed};
+use assay_spec::seed;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -26,16 +27,17 @@ const FILESYSTEM: &str = "ext4";
 #[derive(Debug, Default)]
 pub struct Images(Mutex<Vec<(Key, Arc<Mutex<Slot>>)>>);
 
-/// What an image is made from, and the memory of its guest.
-type Key = (ImageTask, Bytes);
+/// What an image is made from, and its guest.
+type Key = (ImageTask, Settings);
 
 /// The place of an image: empty, or with the image, or the id, message and hint of the error that
 /// there was.
 type Slot = Option<std::result::Result<Directory, (&'static str, String, String)>>;
 
 impl Images {
-    /// Returns the directory with the image of a program, or `None` if the program wants none.
-    /// Makes the image if there is none yet, and meanwhile lets others wait for it.
+    /// Returns the directory with the image of a program for a guest with the memory and the date
+    /// of `target`, or `None` if the program wants none. Makes the image if there is none yet, and
+    /// meanwhile lets others wait for it.
     ///
     /// # Errors
     /// If it cannot be made.
@@ -43,16 +45,22 @@ impl Images {
         &self,
         work: &ProgramWork,
         run_seed: u64,
-        memory: Bytes,
+        target: &Settings,
     ) -> Result<Option<PathBuf>> {
         let Some(script) = work.image.clone() else { return Ok(None) };
         let seed = seed::derive(run_seed, &["image", &script]);
         let (user, environment) = (work.user.clone(), work.image_environment());
         let task = ImageTask { script, user, environment, seed };
-        let slot = self.slot((task.clone(), memory));
+        let settings = Settings {
+            memory: target.memory,
+            date: target.date,
+            filesystem: Some(FILESYSTEM),
+            ..Settings::default()
+        };
+        let slot = self.slot((task.clone(), settings.clone()));
         let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
         if slot.is_none() {
-            *slot = Some(match make(task, memory) {
+            *slot = Some(match make(task, settings) {
                 Err(e) if is_interrupted() => return Err(e),
                 made => made.map_err(|e| (e.id, e.message, e.hint)),
             });
@@ -80,8 +88,7 @@ impl Images {
 ///
 /// # Errors
 /// If the guest breaks off, or its script fails.
-fn make(task: ImageTask, memory: Bytes) -> Result<Directory> {
-    let settings = Settings { memory, filesystem: Some(FILESYSTEM), ..Settings::default() };
+fn make(task: ImageTask, settings: Settings) -> Result<Directory> {
     let setup = open_drives(&[DRIVE.to_owned()], settings).map_err(|e| match e {
         PlanError::Engine(e) => e,
         PlanError::Spec(mistake) => unreachable!("a bundled drive: {mistake}"),

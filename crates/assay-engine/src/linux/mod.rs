@@ -130,14 +130,14 @@ pub fn run_guest(
     let disks = drives(setup, start.past, start.cached, &start.images, &images, watch)?;
     let (outcome, mut machine) = boot(&guest, disks, start.console)?;
     images.iter_mut().for_each(Image::keep);
-    let models = machine.disks().models();
-    let several = models.len() > 1;
+    let counters = machine.disks().counters();
+    let several = counters.len() > 1;
     let mut drives = Vec::new();
-    for (index, model) in models.iter().enumerate() {
+    for (index, counters) in counters.into_iter().enumerate() {
         let prefix = if several { format!("member_{}_", index + 1) } else { String::new() };
-        let counters = model.counters().into_iter();
-        drives.extend(counters.map(|(name, value)| (prefix.clone() + &name, value)));
+        drives.extend(counters.into_iter().map(|(name, value)| (prefix.clone() + &name, value)));
     }
+    let models = machine.disks().models();
     let capacities: Vec<Bytes> = models.iter().map(|model| model.capacity()).collect();
     drop(machine);
     for ((image, path), capacity) in images.iter().zip(&start.images).zip(capacities) {

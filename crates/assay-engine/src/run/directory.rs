@@ -15,9 +15,9 @@ use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io::{self, ErrorKind, Read};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -234,12 +234,14 @@ impl RunDirectory {
         Ok(())
     }
 
-    /// Copies the rest of `from` to the new file `name`, which appears as a whole.
+    /// Copies the rest of `from` to the new file `name`, which appears as a whole and which only
+    /// its owner can read.
     ///
     /// # Errors
     /// If it cannot be copied, or the name is taken.
     pub fn copy_file(&self, name: &str, from: &mut File) -> Result<()> {
         let copy = |(draft, mut file): (Draft, File)| {
+            file.set_permissions(Permissions::from_mode(0o600))?;
             io::copy(from, &mut file)?;
             draft.publish(&file, Replace::Nothing)
         };

@@ -1,7 +1,7 @@
 //! An archive of the files of this machine that programs have made or changed in a guest.
 
 use super::tools::{SHARED, run};
-use crate::boot::CHANGES;
+use crate::boot::{CHANGES, CHANGES_ERROR};
 use crate::error::{Error, Result};
 use rustix::fs::lgetxattr;
 use std::fs;
@@ -27,11 +27,17 @@ struct Names {
 }
 
 /// Packs the changes that `upper` holds, the upper layer of the overlay, into an archive in the
-/// shared directory. What was removed is not in it.
-///
-/// # Errors
-/// If the layer cannot be read, or `tar` fails.
-pub(super) fn pack(upper: &OwnedFd) -> Result<()> {
+/// shared directory. What was removed is not in it. If this fails, the shared directory has the
+/// reason: the program's own result is not lost for it.
+pub(super) fn keep(upper: &OwnedFd) {
+    if let Err(e) = pack(upper) {
+        let text = serde_json::to_string(&(e.to_string(), e.hint)).expect("plain data");
+        // The host then finds neither an archive nor a reason, and says so.
+        let _ = fs::write(Path::new(SHARED).join(CHANGES_ERROR), text);
+    }
+}
+
+fn pack(upper: &OwnedFd) -> Result<()> {
     let failed = |e| Error::system("what the program has changed", e);
     // The layer has no path in the new root.
     let layer = PathBuf::from(format!("/proc/self/fd/{}", upper.as_raw_fd()));
@@ -40,10 +46,12 @@ pub(super) fn pack(upper: &OwnedFd) -> Result<()> {
     fs::write(SINGLE, names.single).map_err(failed)?;
     fs::write(WHOLE, names.whole).map_err(failed)?;
     let archive = format!("{SHARED}/{CHANGES}");
-    let words = ["--create", "--sparse", "--xattrs", "--file", &archive, "--directory", "/"];
+    // What a file system that is still mounted hides is missing, and no more.
+    let words = ["--create", "--sparse", "--xattrs", "--ignore-failed-read", "--one-file-system"];
+    let place = ["--file", &archive, "--directory", "/"];
     let single = ["--null", "--no-recursion", "--files-from", SINGLE];
     let whole = ["--recursion", "--files-from", WHOLE];
-    run("tar", &[&words[..], &single, &whole].concat())
+    run("tar", &[&words[..], &place, &single, &whole].concat())
 }
 
 /// Adds what is in the directory `name` of the layer.

@@ -36,6 +36,7 @@ pub fn run(tool: &str, words: &[&str]) -> Result<()> {
             "install the library in a standard directory: in a guest, the dynamic linker of \
                  tools looks nowhere else"
         }
+        false if tool == "tar" => "give the guest more memory, and `TMPDIR` more free space",
         false => "check the options of the file system, `mkfs=` and `mount=`, in the target",
     };
     Err(Error::new("linux-tool", message, hint))

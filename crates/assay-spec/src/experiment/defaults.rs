@@ -140,6 +140,7 @@ mod tests {
             ("queue_depth = 0", "0 requests are out of range"),
             ("scheduler = [\"cfq\"]", "neither a text nor a number"),
             ("sysctl = \"dirty\"", "is not a setting"),
+            ("date = \"today\"", "is not a date"),
             ("mount = \"barrier=0\"", "`[linux]` has no `mount`"),
             ("name = \"x\"", "`[linux]` has no `name`"),
             ("drive = \"x\"", "`drive`"),

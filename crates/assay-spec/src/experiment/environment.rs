@@ -3,8 +3,9 @@
 //! A variable with several levels makes one workload for each of them (`family.rs`).
 
 use super::levels::{self, FactorLevel};
-use crate::decode::{Decoded, Section, Value, number_of, with_hint};
+use crate::decode::{Decoded, Section, Value, with_hint};
 use crate::diagnostic::Kind;
+use crate::name::is_name;
 use std::ops::Range;
 
 /// The key of a workload that holds the variables.
@@ -23,6 +24,11 @@ pub(super) struct Variable {
     pub levels: Vec<FactorLevel>,
 }
 
+/// Returns the names of a workload's variables. Takes no key.
+pub(super) fn names(workload: &Section<'_>) -> Vec<String> {
+    workload.peek_table(KEY, KEY).map_or_else(Vec::new, |section| section.free_keys())
+}
+
 /// Returns the variables of a workload that have several levels. Takes no key.
 ///
 /// # Errors
@@ -34,10 +40,26 @@ pub(super) fn varied(workload: &Section<'_>) -> Decoded<Vec<Variable>> {
         let value = section.clone().take_free(&name).expect("it is one of the keys");
         if value.get_ref().is_array() || value.get_ref().is_table() {
             let levels = levels::decode(&section, &name, &value)?;
+            check_labels(&section, value.span(), &name, &levels)?;
             variables.push(Variable { name, span: value.span(), levels });
         }
     }
     Ok(variables)
+}
+
+/// Refuses levels that cannot stand in the name of a workload.
+fn check_labels(
+    section: &Section<'_>,
+    span: Range<usize>,
+    variable: &str,
+    levels: &[FactorLevel],
+) -> Decoded<()> {
+    let Some(level) = levels.iter().find(|level| !is_name(&level.name)) else { return Ok(()) };
+    let message = format!("`{}` cannot be a part of a workload's name", level.name);
+    let expected = "lower-case letters, digits and `-`";
+    let e = section.error(Kind::UnknownValue, span, message, expected);
+    let text = &level.text;
+    Err(with_hint(e, format!("give each value a name: `{variable} = {{ a = \"{text}\", b = … }}`")))
 }
 
 /// Decodes the variables with their values, in the order of their names.
@@ -66,7 +88,8 @@ fn check_name(section: &Section<'_>, name: &str) -> Decoded<()> {
         return Err(with_hint(e, format!("e.g. `{}`", name.trim_start_matches(OURS))));
     }
     let is_fine = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    if name.starts_with(|c: char| c.is_ascii_digit()) || !name.chars().all(is_fine) {
+    let starts = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    if !starts || !name.chars().all(is_fine) {
         let message = format!("`{name}` cannot be the name of a variable");
         let expected = "letters, digits and `_`, and no digit first";
         let e = section.error(Kind::UnknownValue, span(), message, expected);
@@ -76,8 +99,7 @@ fn check_name(section: &Section<'_>, name: &str) -> Decoded<()> {
 }
 
 fn text_of(section: &Section<'_>, value: &Value<'_>) -> Decoded<String> {
-    let number = number_of(value.get_ref()).map(|n| n.to_string());
-    let text = number.or_else(|| value.get_ref().as_str().map(str::to_owned));
+    let text = levels::text_of(value.get_ref());
     text.filter(|text| !text.contains('\0')).ok_or_else(|| {
         let message = "this is not the value of a variable";
         let e = section.error(Kind::WrongType, value.span(), message, "a text or a number");

@@ -134,8 +134,16 @@ fn check_choices(section: &Section<'_>, choices: &[Choice<'_>], name: &str) -> D
 }
 
 fn check_placeholders(section: &Section<'_>, choices: &[Choice<'_>], name: &str) -> Decoded<()> {
-    let free = |key: &&&str| choices.iter().all(|choice| choice.name != **key);
-    let lone = KEYS.iter().filter(free).find(|key| name.contains(&placeholder(key)));
+    let is_alone = |part: &str| {
+        name.contains(&placeholder(part)) && choices.iter().all(|choice| choice.name != part)
+    };
+    if let Some(variable) = environment::names(section).iter().find(|variable| is_alone(variable)) {
+        let message = format!("the name has `{{{variable}}}`, but that variable has one value");
+        let e = section.error(Kind::Impossible, section.span_of("name"), message, "a list");
+        let hint = "remove it from the name, or write a list of values in `env`";
+        return Err(with_hint(e, format!("{hint}, e.g. `{variable} = [1, 2]`")));
+    }
+    let lone = KEYS.iter().find(|key| is_alone(key));
     let Some(key) = lone else { return Ok(()) };
     let message = format!("the name has `{{{key}}}`, but there is no list of `{key}`");
     let span = section.span_of("name");

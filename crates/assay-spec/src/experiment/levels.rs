@@ -1,6 +1,6 @@
 //! Levels: the texts that a factor of a target or a variable of a program takes in turn.
 
-use crate::decode::{Decoded, Section, Value, number_of, with_hint};
+use crate::decode::{Decoded, Section, Value, with_hint};
 use crate::diagnostic::{Diagnostic, Kind};
 use std::borrow::Cow;
 use std::ops::Range;
@@ -47,10 +47,19 @@ pub(super) fn decode(
     Ok(levels)
 }
 
+/// Returns a text as it is and a number as its value in decimal digits.
+pub(super) fn text_of(value: &DeValue<'_>) -> Option<String> {
+    match value {
+        DeValue::String(text) => Some(text.to_string()),
+        DeValue::Integer(n) => Some(i64::from_str_radix(n.as_str(), n.radix()).ok()?.to_string()),
+        DeValue::Float(n) => Some(n.as_str().to_owned()),
+        _ => None,
+    }
+}
+
 /// Decodes a level whose text is also its name.
 fn listed(section: &Section<'_>, item: &Value<'_>) -> Decoded<FactorLevel> {
-    let number = number_of(item.get_ref()).map(|n| n.to_string());
-    let Some(text) = number.or_else(|| item.get_ref().as_str().map(str::to_owned)) else {
+    let Some(text) = text_of(item.get_ref()) else {
         let e = section.error(
             Kind::WrongType,
             item.span(),
@@ -97,10 +106,7 @@ pub(super) fn is_name(text: &str) -> bool {
 /// Makes the diagnostic of a text that is not a name.
 pub(super) fn bad_name(section: &Section<'_>, span: Range<usize>, name: &str) -> Box<Diagnostic> {
     let expected = "letters, digits, `.`, `_` and `-`, at most 32 of them";
-    let message = format!("`{name}` cannot be a factor's or a level's name");
+    let message = format!("`{name}` cannot be the name of a factor or of a level");
     let e = section.error(Kind::UnknownValue, span, message, expected);
-    with_hint(
-        e,
-        "for levels with other texts, write a table with names: `{ small = \"chunk=4KiB\" }`",
-    )
+    with_hint(e, "for other texts, write a table with names: `{ small = \"4KiB\", none = \"\" }`")
 }

@@ -14,7 +14,7 @@ use std::ops::{Range, RangeInclusive};
 /// A program of the user's as a workload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProgramWork {
-    /// The script that makes the files that each repeat begins with; it runs once in a run.
+    /// The script that makes the files that each repeat begins with.
     pub image: Option<String>,
     /// The script that prepares the work; not measured.
     pub setup: Option<String>,
@@ -24,6 +24,8 @@ pub struct ProgramWork {
     pub user: Option<String>,
     /// The names and values of variables of their environment, beside those that each script has.
     pub environment: Vec<(String, String)>,
+    /// The names of the variables that have other values in other workloads of the family.
+    pub varied: Vec<String>,
     /// The time that its own computing takes.
     pub user_time: UserTime,
     /// The number of transactions of the command, if the author says it.
@@ -97,12 +99,14 @@ pub enum Better {
 }
 
 impl ProgramWork {
-    /// Returns the variables of the image's environment: those whose names occur in its script. So
-    /// workloads that differ in other variables share one image.
+    /// Returns the variables of the image's environment: all but those that are varied and do not
+    /// occur in its script. So workloads that differ in these share one image.
     pub fn image_environment(&self) -> Vec<(String, String)> {
         let script = self.image.as_deref().unwrap_or_default();
-        let occurs = |(name, _): &&(String, String)| script.contains(name.as_str());
-        self.environment.iter().filter(occurs).cloned().collect()
+        let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let has = |name: &String| script.split(|c| !is_of_name(c)).any(|word| word == name);
+        let is_used = |(name, _): &&(String, String)| !self.varied.contains(name) || has(name);
+        self.environment.iter().filter(is_used).cloned().collect()
     }
 
     /// Returns the first line of the command, at most 60 characters of it.
@@ -157,6 +161,7 @@ pub(super) fn decode(s: &mut Section<'_>) -> Decoded<Option<ProgramWork>> {
         command,
         user,
         environment,
+        varied: Vec::new(),
         user_time,
         transactions,
         metrics,
@@ -170,7 +175,7 @@ fn decode_transactions(s: &mut Section<'_>) -> Decoded<Option<TransactionCount>>
         return Ok(s.optional_count(KEY, 1..u32::MAX)?.map(TransactionCount::Fixed));
     }
     let mut section = s.section(KEY, KEY)?;
-    let place = decode_place(&mut section)?;
+    let place = decode_place(&mut section, "`transactions`")?;
     section.finish()?;
     Ok(Some(TransactionCount::Printed(place)))
 }
@@ -226,7 +231,7 @@ fn decode_metric(s: &mut Section<'_>) -> Decoded<OutputMetric> {
         let e = s.error(Kind::Impossible, at, message, "another name");
         return Err(with_hint(e, "leave it out: it is the time of the command, in seconds"));
     }
-    let place = decode_place(s)?;
+    let place = decode_place(s, "a metric")?;
     let (unit, at) = s.optional_string("unit")?.unwrap_or_default();
     if unit.contains(char::is_control) || unit.chars().count() > UNIT_LONGEST {
         let message = format!("{unit:?} cannot be a unit");
@@ -240,7 +245,8 @@ fn decode_metric(s: &mut Section<'_>) -> Decoded<OutputMetric> {
     Ok(OutputMetric { name, place, unit, better })
 }
 
-fn decode_place(s: &mut Section<'_>) -> Decoded<OutputPlace> {
+/// Decodes the place of a number, which messages call `what`.
+fn decode_place(s: &mut Section<'_>, what: &str) -> Decoded<OutputPlace> {
     match (s.optional_string("pattern")?, s.optional_string("json")?) {
         (Some((pattern, at)), None) => {
             check_pattern(s, &pattern, at)?;
@@ -255,7 +261,7 @@ fn decode_place(s: &mut Section<'_>) -> Decoded<OutputPlace> {
             Err(with_hint(e, "write the keys and indices of the value, e.g. `/jobs/0/write/iops`"))
         }
         _ => {
-            let message = "a metric has either a `pattern` or a `json`";
+            let message = format!("{what} has either a `pattern` or a `json`");
             let e = s.error(Kind::MissingKey, s.span(), message, "one of the two");
             let hint =
                 "write e.g. `pattern = 'tps = ([0-9.]+)'`, or `json = \"/jobs/0/write/iops\"`";
@@ -287,9 +293,13 @@ mod tests {
 
     /// Decodes it in an experiment with these lines.
     fn program_in(head: &str, lines: &str) -> Decoded<ProgramWork> {
+        program_named("w", head, lines)
+    }
+
+    fn program_named(name: &str, head: &str, lines: &str) -> Decoded<ProgramWork> {
         let text = format!(
             "format = 1\nname = \"e\"\nquestion = \"?\"\ntargets = [\"null\"]\n{head}[[workload]]\n\
-             name = \"w\"\n{lines}"
+             name = \"{name}\"\n{lines}"
         );
         let experiment = Experiment::parse(Source { file: "e.toml", text: &text })?;
         match experiment.workloads.into_iter().next().and_then(|w| w.files) {
@@ -303,7 +313,7 @@ mod tests {
         let work = program(
             "image = \"initdb\"\ncommand = \"\\n  pgbench -T 5\\nexit\"\nuser = \"postgres\"\n\
              user_time = { call = \"2us\", moved = \"4GB/s\" }\n\
-             env = { small = 4, OPTS = \"-a -b\" }\ntransactions = 20\n\
+             env = { small = 0o17, OPTS = \"-a 5%\", share = 1.10 }\ntransactions = 20\n\
              [[workload.metric]]\nname = \"tps\"\npattern = 'tps = (.*)'\nbetter = \"higher\"\n\
              [[workload.metric]]\nname = \"p99\"\njson = \"/p99\"\nunit = \"ms\"\n\
              better = \"lower\"\n",
@@ -313,7 +323,8 @@ mod tests {
         assert_eq!(work.image.as_deref(), Some("initdb"));
         assert_eq!(work.user_time.costs(), [2_000_000_000, 250_000, 0]);
         let variable = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        assert_eq!(work.environment, [variable("OPTS", "-a -b"), variable("small", "4")]);
+        let expected = [("OPTS", "-a 5%"), ("share", "1.10"), ("small", "15")];
+        assert_eq!(work.environment, expected.map(|(name, value)| variable(name, value)));
         assert_eq!(work.transactions, Some(TransactionCount::Fixed(20)));
         assert_eq!(work.metrics[0].place, OutputPlace::Pattern("tps = (.*)".to_owned()));
         assert_eq!(work.metrics[1].place, OutputPlace::Json("/p99".to_owned()));
@@ -329,6 +340,10 @@ mod tests {
             ("command = \"x\"\nenv = { ASSAY_SEED = 1 }\n", "assay itself sets"),
             ("command = \"x\"\nenv = { \"a-b\" = 1 }\n", "cannot be the name of a variable"),
             ("command = \"x\"\nenv = { a = true }\n", "not the value of a variable"),
+            ("command = \"x\"\nenv = { \"\" = 1 }\n", "cannot be the name of a variable"),
+            ("command = \"x\"\nenv = { a = [\"WAL\"] }\n", "a part of a workload's name"),
+            ("command = \"x\"\nenv = { a = [0.5] }\n", "a part of a workload's name"),
+            ("command = \"x\"\ntransactions = {}\n", "`transactions` has either"),
             ("command = \"x\"\nenv = { a = [1, 2] }\n", "a list of `a` makes several"),
             ("command = \"x\"\ntransactions = 0\n", "`transactions` = 0 is out of range"),
             ("command = \"x\"\ntransactions = { pattern = 'x' }\n", "`x` has no group"),
@@ -347,9 +362,12 @@ mod tests {
 
     #[test]
     fn an_image_has_the_variables_that_its_script_names() {
-        let lines = "image = \"make $size\"\ncommand = \"x\"\nenv = { size = 3, other = 4 }\n";
-        let work = program(lines).unwrap_or_else(|e| panic!("{e}"));
-        assert_eq!(work.image_environment(), [("size".to_owned(), "3".to_owned())]);
+        let lines = "image = \"make $size >resized\"\ncommand = \"x\"\n\
+                     env = { size = [3], resize = [4], LANG = \"C\" }\n";
+        let name = "{size}-{resize}";
+        let work = program_named(name, "", lines).unwrap_or_else(|e| panic!("{e}"));
+        let variable = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        assert_eq!(work.image_environment(), [variable("LANG", "C"), variable("size", "3")]);
     }
 
     /// A program would do the same work with less memory, or lose its metrics among factors.

@@ -118,6 +118,8 @@ fn variables_of_a_program_make_a_family() {
     assert_eq!(work.environment, expected);
     let lone = parse(&text.replace("{sync}-", "")).expect_err("the levels of `sync` have one name");
     assert!(lone.message.contains("a list of `sync`"), "{lone}");
+    let one = parse(&text.replace("[1, 4]", "4")).expect_err("one value");
+    assert!(one.message.contains("that variable has one value"), "{one}");
     let twice = parse(&text.replace("[1, 4]", "[1, 1]")).expect_err("one name");
     assert!(twice.message.contains("`clients` has the level `1` twice"), "{twice}");
 }

@@ -192,7 +192,8 @@ fn a_program_may_replace_directories() {
 }
 
 /// With `--keep`, what the program has made or changed is in an archive, and what it has removed is
-/// not.
+/// not. A drive that it has mounted over a directory neither hides the files below nor adds its
+/// own.
 #[test]
 fn changes_are_kept_if_asked_for() {
     if no_guests() {
@@ -202,40 +203,47 @@ fn changes_are_kept_if_asked_for() {
     let data = directory.path().join("data");
     std::fs::create_dir_all(data.join("inside/deep")).unwrap();
     for file in ["inside/deep/file", "same", "more", "gone"] {
-        std::fs::write(
-            data.join(file),
-            "old
-",
-        )
-        .unwrap();
+        std::fs::write(data.join(file), "old\n").unwrap();
     }
-    let script = "cd $1; mv inside other; rm gone; echo new >>more; mkdir -m 700 d; echo x >-n";
+    let script = "cd $1; mv inside other; rm gone; echo new >>more; mkdir -m 700 d; echo x >/-n
+        mkfs.ext4 -q /dev/vda; mkdir m; echo y >m/below; mount /dev/vda m; echo z >m/above; exit 3";
     let root = data.canonicalize().unwrap();
     let line = ["linux", "run", "--quiet", "--keep", "--out", "out", "--drive", &drive(), "--"];
     let words = ["sh", "-ec", script, "sh", &root.display().to_string()];
     let output = assay(directory.path(), &[&line[..], &words].concat());
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    std::fs::create_dir(directory.path().join("kept")).unwrap();
-    let kept = directory.path().join("kept");
+    assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
+    let archive = directory.path().join("out/changes.tar");
+    assert_eq!(archive.metadata().unwrap().mode() & 0o777, 0o600);
+    let all = directory.path().join("kept");
+    std::fs::create_dir(&all).unwrap();
     let mut tar = std::process::Command::new("tar");
-    tar.current_dir(&kept).args(["--extract", "--file", "../out/changes.tar"]);
+    tar.current_dir(&all).arg("--extract").arg("--file").arg(&archive);
     assert!(tar.status().unwrap().success());
-    let kept = kept.join(root.strip_prefix("/").unwrap());
+    let kept = all.join(root.strip_prefix("/").unwrap());
     let text = |file: &str| std::fs::read_to_string(kept.join(file)).unwrap();
-    assert_eq!(
-        [text("other/deep/file"), text("more"), text("-n")],
-        [
-            "old
-", "old
-new
-", "x
-"
-        ]
-    );
+    assert_eq!([text("other/deep/file"), text("more")], ["old\n", "old\nnew\n"]);
+    assert_eq!(text("m/below"), "y\n");
+    assert_eq!(std::fs::read_to_string(all.join("-n")).unwrap(), "x\n");
     assert_eq!(kept.join("d").metadata().unwrap().mode() & 0o777, 0o700);
-    for absent in ["same", "gone", "inside"] {
+    for absent in ["same", "gone", "inside", "m/above"] {
         assert!(!kept.join(absent).exists(), "{absent}");
     }
+}
+
+/// The output and the status of the program are not lost if its changes cannot be kept.
+#[test]
+fn changes_that_cannot_be_kept_are_no_reason_to_lose_the_rest() {
+    if no_guests() {
+        return;
+    }
+    let directory = temporary();
+    let line = ["linux", "run", "--quiet", "--keep", "--out", "out", "--drive", &drive(), "--"];
+    let words = ["sh", "-ec", "echo said; rm \"$(command -v tar)\""];
+    let output = assay(directory.path(), &[&line[..], &words].concat());
+    let talk = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!((output.status.code(), &output.stdout[..]), (Some(3), &b"said\n"[..]), "{talk}");
+    assert!(talk.contains("the changes could not be kept") && talk.contains("`tar`"), "{talk}");
+    assert!(directory.path().join("out/command.json").exists());
 }
 
 #[test]

@@ -398,6 +398,19 @@ mod tests {
     }
 
     #[test]
+    fn a_guest_boots_on_a_day_of_the_calendar() {
+        let target = |date: &str| parse_linux(&format!("linux(raw, sim:ssd-m, date={date})"));
+        let spec = target("2030-02-03").unwrap();
+        assert_eq!(spec.settings.date.to_string(), "2030-02-03");
+        assert_eq!(spec.name(), "raw-ssd-m-date-2030-02-03");
+        assert_eq!(target("2010-01-01").unwrap().name(), "raw-ssd-m");
+        for date in ["2030-02-30", "today", "1969-12-31"] {
+            let e = target(date).unwrap_err();
+            assert!(e.message.contains("is not a date") && e.hint.contains("date="), "{date}");
+        }
+    }
+
+    #[test]
     fn settings_of_the_kernel_have_a_name_and_a_value() {
         let target = |sysctl: &str| parse_linux(&format!("linux(raw, sim:ssd-m, sysctl={sysctl})"));
         let two = target("\"vm.dirty_ratio=10 kernel.sched-x=a/b\"").unwrap().settings.sysctl;

@@ -16,7 +16,7 @@ use assay_engine::measure::log::LogWriter;
 use assay_engine::plan::open_drives;
 use assay_engine::read::RUN_MAX;
 use assay_engine::run::{RunDirectory, check_guest_memory, guest_memory};
-use assay_linux::boot::CHANGES;
+use assay_linux::boot::{CHANGES, CHANGES_ERROR};
 use assay_linux::clock::Schedule;
 use assay_linux::guest::{Caller, CommandEnd, GuestOutcome, Job, StorageSetup, Task};
 use assay_linux::limits::Limits;
@@ -190,6 +190,7 @@ fn record(
         "schema": 1,
         "command": options.command,
         "drives": options.drive,
+        "date": options.machine.date.to_string(),
         "processor": setup.processor.as_ref().map(|processor| &processor.name),
         "kernel": setup.kernel.as_ref().ok().map(|kernel| &kernel.identity),
         "started": started,
@@ -335,7 +336,17 @@ fn end(result: &str) -> Result<CommandEnd, Failure> {
 }
 
 /// Copies the archive of what the command has changed to the run directory.
+///
+/// # Errors
+/// If the guest could not make it, or it cannot be copied.
 fn keep_changes(guest: &Guest, directory: &RunDirectory) -> Result<(), Failure> {
+    const LONGEST: u64 = 1 << 16;
+    if let Ok(reason) = left_by(guest, CHANGES_ERROR) {
+        let reason = serde_json::from_reader(std::io::Read::take(reason, LONGEST));
+        let (message, hint): (String, String) = reason.unwrap_or_default();
+        let text = format!("the changes could not be kept: {message}");
+        return Err(assay_engine::Error::environment("changes-not-kept", text, hint).into());
+    }
     let mut changes = left_by(guest, CHANGES).map_err(|e| not_written(&e))?;
     Ok(directory.copy_file(CHANGES, &mut changes)?)
 }
