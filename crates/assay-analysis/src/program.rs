@@ -46,12 +46,12 @@ const AMPLIFICATION: DriveColumn = column("wa", "wa", Per::Nothing, 1);
 impl DriveColumn {
     /// Returns the number of a cell, or `None` if the cell does not have it.
     pub(crate) fn value(&self, cell: &CellRecord) -> Option<f64> {
-        let by = match self.per {
-            Per::Second => counted(cell, "elapsed")? / 1e9,
-            Per::Transaction => counted(cell, TRANSACTIONS)?,
-            Per::Nothing => 1.0,
+        let number = match self.per {
+            Per::Second => per_second(cell, self.counter)?,
+            Per::Transaction => counted(cell, self.counter)? / counted(cell, TRANSACTIONS)?,
+            Per::Nothing => counted(cell, self.counter)?,
         };
-        (by > 0.0).then_some(counted(cell, self.counter)? / by / f64::from(self.unit))
+        Some(number / f64::from(self.unit))
     }
 }
 
@@ -98,8 +98,9 @@ pub(crate) fn written_a_second(cell: &CellRecord) -> Option<f64> {
 }
 
 /// Returns a counter of a cell for each second of the measured phase.
-fn per_second(cell: &CellRecord, counter: &'static str) -> Option<f64> {
-    column("", counter, Per::Second, 1).value(cell)
+fn per_second(cell: &CellRecord, counter: &str) -> Option<f64> {
+    let seconds = counted(cell, "elapsed").map(|ns| ns / 1e9).filter(|seconds| *seconds > 0.0);
+    Some(counted(cell, counter)? / seconds?)
 }
 
 /// What a program waits for, and the counter of its seconds.

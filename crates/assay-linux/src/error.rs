@@ -99,7 +99,7 @@ pub const EXPLANATIONS: &[(&str, &str)] = &[
     ),
     (
         "changes-not-kept",
-        "The command in the guest has ended, but the archive of what it made and changed could not \
+        "The command in the guest has ended, but the archive of its changed files could not \
          be written. Its output, its exit status and the log of its drives are complete.",
     ),
     (

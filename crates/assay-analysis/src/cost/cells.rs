@@ -109,8 +109,8 @@ pub(crate) fn priced_metric(cell: &CellRecord) -> Option<&ProgramMetric> {
     program::metrics(cell).first().filter(|printed| printed.better == Better::Higher)
 }
 
-/// Returns the years until the program of a cell wears out the target, if that is one drive whose
-/// endurance is known.
+/// Returns the years until the program of a cell wears out the target, if that is one drive and the
+/// list has its endurance.
 fn life_of_drive(quote: &Quote, cell: &CellRecord) -> Option<f64> {
     const TB: f64 = 1e12;
     let endurance = quote.endurance.filter(|_| quote.drives == 1)?;

@@ -137,7 +137,7 @@ fn program_cost_heading(costs: &Costs, one: &CellRecord) -> Vec<String> {
     heading
 }
 
-/// Returns the price of a program's drives, also per GB and per unit of what it printed, and the
+/// Returns the price of a program's drives, per GB, per unit of its first number, and the
 /// life of its drive.
 fn program_cost(costs: &Costs, cell: &CellRecord) -> Vec<String> {
     let none = || "–".to_owned();

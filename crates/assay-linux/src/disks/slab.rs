@@ -1,6 +1,6 @@
-//! A table whose values have small numbers.
+//! A table of values by small numbers.
 
-/// A table of values by small numbers. A number that is free again is reused.
+/// The table. It uses a number again when its value was removed.
 pub(super) struct Slab<T> {
     values: Vec<Option<T>>,
     free: Vec<u32>,

@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// Where the names of what is packed are written: each by itself, and with all that is below it.
+/// The lists for `tar`: names that it packs alone, and directories that it packs as a whole.
 const SINGLE: &str = "/run/changes";
 const WHOLE: &str = "/run/changes.whole";
 
@@ -19,7 +19,7 @@ const WHOLE: &str = "/run/changes.whole";
 /// have all that is in it.
 const RENAMED: &str = "trusted.overlay.redirect";
 
-/// The names of what changed, relative to the root, each with a zero at its end.
+/// The names of changed files, relative to the root, each with a zero at its end.
 #[derive(Default)]
 struct Names {
     single: Vec<u8>,

@@ -83,7 +83,7 @@ pub(super) fn decode(workload: &mut Section<'_>) -> Decoded<Vec<(String, String)
 fn check_name(section: &Section<'_>, name: &str) -> Decoded<()> {
     let span = || section.key_span_of(name);
     if name.starts_with(OURS) {
-        let message = format!("assay itself sets the variables whose names begin with `{OURS}`");
+        let message = format!("assay itself sets the variables `{OURS}…`");
         let e = section.error(Kind::Impossible, span(), message, "another name");
         return Err(with_hint(e, format!("e.g. `{}`", name.trim_start_matches(OURS))));
     }

@@ -48,7 +48,7 @@ pub(super) fn decode(
 }
 
 /// Returns a text as it is and a number as its value in decimal digits.
-pub(super) fn text_of(value: &DeValue<'_>) -> Option<String> {
+pub(in crate::experiment) fn text_of(value: &DeValue<'_>) -> Option<String> {
     match value {
         DeValue::String(text) => Some(text.to_string()),
         DeValue::Integer(n) => Some(i64::from_str_radix(n.as_str(), n.radix()).ok()?.to_string()),
@@ -57,7 +57,7 @@ pub(super) fn text_of(value: &DeValue<'_>) -> Option<String> {
     }
 }
 
-/// Decodes a level whose text is also its name.
+/// Decodes a level that has its text as its name.
 fn listed(section: &Section<'_>, item: &Value<'_>) -> Decoded<FactorLevel> {
     let Some(text) = text_of(item.get_ref()) else {
         let e = section.error(

@@ -1,7 +1,7 @@
 //! The decoder of `[factors]`.
 
 use super::{COMBINATIONS_MAX, Factor, Factors, Impossible};
-use crate::decode::{Decoded, Section, Value, number_of, with_hint};
+use crate::decode::{Decoded, Section, Value, with_hint};
 use crate::diagnostic::{Kind, closest, one_of};
 use crate::experiment::defaults::LinuxDefaults;
 use crate::experiment::levels::{self, FactorLevel, bad_name, is_name};
@@ -184,8 +184,7 @@ fn read_rule(mut section: Section<'_>, factors: &[Factor]) -> Decoded<Impossible
 
 /// Returns the index of the level with this name.
 fn level_of(section: &Section<'_>, factor: &Factor, value: &Value<'_>) -> Decoded<usize> {
-    let number = number_of(value.get_ref()).map(|n| n.to_string());
-    let name = number.or_else(|| value.get_ref().as_str().map(str::to_owned)).unwrap_or_default();
+    let name = levels::text_of(value.get_ref()).unwrap_or_default();
     if let Some(index) = factor.levels.iter().position(|level| level.name == name) {
         return Ok(index);
     }

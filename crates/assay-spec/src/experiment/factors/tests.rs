@@ -24,6 +24,16 @@ fn parse(factors: &str) -> Decoded<Experiment> {
     Experiment::parse(Source { file: "e.toml", text: &text })
 }
 
+/// A number names a level as it is written, in the base as in the list.
+#[test]
+fn a_level_may_be_a_number() {
+    let lines = "[factors]\ntarget = \"linux(raw, raid0(sim:{a}*2), memory={b}GiB)\"\n\
+                 base = { a = \"x25-e\", b = 2.0 }\n[factors.levels]\n\
+                 a = [\"x25-e\", \"ssd-m\"]\nb = [0.5, 2.0]\n";
+    let factors = parse(lines).unwrap_or_else(|e| panic!("{e}")).factors.expect("declared");
+    assert_eq!(factors.base, [0, 1]);
+}
+
 #[test]
 fn one_factor_at_a_time_around_the_base_or_all() {
     let mut experiment = parse(ARRAYS).expect("right");

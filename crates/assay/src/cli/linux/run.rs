@@ -335,7 +335,7 @@ fn end(result: &str) -> Result<CommandEnd, Failure> {
     }
 }
 
-/// Copies the archive of what the command has changed to the run directory.
+/// Copies the archive of the changed files to the run directory.
 ///
 /// # Errors
 /// If the guest could not make it, or it cannot be copied.
