@@ -46,11 +46,12 @@ fn pieces_of_experiments() {
     const WORKLOAD: &str = "[[workload]]\npattern = \"random\"\nmeasure = { time = \"1s\" }\n";
     const STREAM: &str = "name = \"x\"\nread_share = 1.0\nsize = \"4KiB\"\n";
     let pieces = fenced(SPEC, "toml");
-    assert_eq!(pieces.len(), 3);
+    assert_eq!(pieces.len(), 4);
     let (mut experiments, mut values) = (0, 0);
     for piece in pieces {
         let text = match piece {
             p if p.starts_with("[factors]") => format!("{HEAD}{p}\n{WORKLOAD}{STREAM}"),
+            p if p.contains("command = ") => format!("{HEAD}[[workload]]\n{p}"),
             p if p.starts_with("name = ") => format!("{HEAD}{WORKLOAD}{p}\n"),
             p => {
                 // Values of a device file, each with its origin.
@@ -63,7 +64,7 @@ fn pieces_of_experiments() {
         assert!(!found.unwrap_or_else(|e| panic!("{e}")).workloads.is_empty());
         experiments += 1;
     }
-    assert_eq!((experiments, values), (2, 1));
+    assert_eq!((experiments, values), (3, 1));
 }
 
 #[test]
