@@ -11,8 +11,16 @@ use crate::error::Error;
 use crate::files::make_image;
 use crate::linux::task::{ImageTask, Task};
 use assay_linux::guest::Place;
+use assay_linux::program::DEVICE;
+use std::path::Path;
 
-/// Runs assay as the program of a guest.
+/// Returns `true` if this process is the program of a guest.
+pub fn is_here() -> bool {
+    std::env::args_os().skip(1).take(2).eq(["linux", "init"]) && Path::new(DEVICE).exists()
+}
+
+/// Runs assay as the program of a guest. Call it before anything else: memory that is taken before
+/// is the guest's, and how much that is must not depend on the build.
 pub fn main() {
     assay_linux::guest::main(memory::move_heap, work);
 }
@@ -34,6 +42,7 @@ fn work(task: &str, place: &Place) -> assay_linux::Result<String> {
         }
         Task::Image(ImageTask { script, user, environment, seed }) => {
             let directory = place.directory.as_deref().expect("the host asked for a file system");
+            place.start_work()?;
             make_image(directory, &script, user.as_deref(), &environment, seed).map_err(failed)?;
             Ok(String::new())
         }

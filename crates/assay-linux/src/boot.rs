@@ -1,7 +1,7 @@
 //! Boots a guest, and serves it until it has done its job.
 //!
-//! Every guest has a directory of its own with its sockets. In it lies the shared directory, with
-//! the job and its result: the only part of the host that the guest can change. The guest sees
+//! Every guest has a directory of its own with its sockets. In it lies the shared directory, to
+//! which it writes its result: the only part of the host that the guest can change. The guest sees
 //! the same command line, environment and paths each time (`command`), so that two runs give the
 //! same result to the byte.
 //!
@@ -38,8 +38,6 @@ use std::time::{Duration, Instant};
 /// The directory that a guest shares with its host, in the directory that its kernel runs in. The
 /// kernel knows it by this name (`kernel.patch`) and lets the guest change nothing outside it.
 const SHARED: &str = "shared";
-/// The file in the shared directory that holds the guest's job.
-pub const JOB: &str = "job.json";
 /// The file in the shared directory that the guest writes when its job is done.
 pub const RESULT: &str = "result.json";
 
@@ -221,7 +219,7 @@ pub fn boot<'w>(
         clock: listen("tt")?,
         disks: (0..count).map(|i| listen(&format!("blk{i}"))).collect::<Result<_>>()?,
     };
-    let program = Program::this()?;
+    let program = Program::with_job(&boot.job)?;
     prepare(boot, &program, path).map_err(|e| Error::system("the guest's directory", e))?;
     let mut machine =
         Machine::new(disks, console, sockets, boot.sector, boot.schedule, boot.date, boot.limits)?;
@@ -318,12 +316,11 @@ fn free_room(memory: Bytes) -> Result<u64> {
     Err(Error::new("linux-room", message, hint))
 }
 
-/// Fills the guest's directory: the job, and links to its first program and to the memory with
-/// `program`.
+/// Fills the guest's directory: links to its first program, to the memory with `program`, and to
+/// an image.
 fn prepare(boot: &Boot<'_>, program: &Program, path: &Path) -> std::io::Result<()> {
     let shared = path.join(SHARED);
     fs::create_dir(&shared)?;
-    fs::write(shared.join(JOB), &boot.job)?;
     symlink(&boot.kernel.init, path.join("init"))?;
     if let Some(image) = boot.programs.as_ref().and_then(|programs| programs.image.as_ref()) {
         symlink(image, path.join(IMAGE))?;
@@ -356,8 +353,8 @@ fn command(boot: &Boot<'_>, path: &Path, disks: usize, console: &File) -> Result
     command.arg(format!("virtio_blk.queue_depth={}", boot.queue_depth));
     command.arg("time-travel=ext:tt").arg(format!("iomem={REGION},program"));
     command.args((0..disks).map(|i| format!("virtio_uml.device=blk{i}:2")));
-    if let Some(WorkCosts { wake, block, call, copy, crc32, crc32c, xor }) = boot.work {
-        command.arg(format!("work={wake},{block},{call},{copy},{crc32},{crc32c},{xor}"));
+    if let Some(costs) = boot.work {
+        command.args(crate::work::parameters(costs));
     }
     if let Some(Programs { seed, user_time, .. }) = &boot.programs {
         let [call, moved, fault] = user_time.costs();

@@ -14,8 +14,9 @@ pub(crate) mod signal;
 mod storage;
 mod tools;
 
-use crate::boot::{JOB, RESULT, SHARED_BY_HOST};
+use crate::boot::{RESULT, SHARED_BY_HOST};
 use crate::error::{Error, Result};
+use crate::program::{DEVICE, read_job};
 use rustix::mount::{MountFlags, mount};
 use std::fs;
 use std::path::Path;
@@ -32,7 +33,8 @@ pub use storage::Place;
 pub use tools::{CLOCK, MOUNT, SHARED, drop_caches, run};
 
 /// Does the job and writes its result to the shared directory. First calls `settle`, which prepares
-/// the program's memory. `work` does a task of the caller's ([`Task::Own`]).
+/// the program's memory. `work` does a task of the caller's ([`Task::Own`]); it calls
+/// [`Place::start_work`] when it has read the task.
 pub fn main(
     settle: fn() -> std::io::Result<()>,
     work: impl FnOnce(&str, &Place) -> Result<String>,
@@ -69,8 +71,8 @@ fn mounts() -> Result<()> {
 }
 
 fn job(work: impl FnOnce(&str, &Place) -> Result<String>) -> Result<String> {
-    let path = Path::new(SHARED).join(JOB);
-    let text = fs::read_to_string(&path).map_err(|e| Error::system("the job", e))?;
+    let text = fs::File::open(DEVICE).and_then(|memory| read_job(&memory));
+    let text = text.map_err(|e| Error::system("the job", e))?;
     let job: Job = serde_json::from_str(&text).map_err(|e| Error::system("the job", e.into()))?;
     let changes = if job.has_overlay { root::overlay(job.keeps_changes)? } else { None };
     if job.has_overlay && !job.runs_programs {
@@ -80,10 +82,13 @@ fn job(work: impl FnOnce(&str, &Place) -> Result<String>) -> Result<String> {
     if job.runs_programs {
         program::prepare()?;
     }
-    work_takes_time(true)?;
     let done = match &job.task {
-        Task::Command(words, caller) => program::run(words, caller)?,
+        Task::Command(words, caller) => {
+            place.start_work()?;
+            program::run(words, caller)?
+        }
         Task::Shell(terminal, caller) => {
+            place.start_work()?;
             shell::run(terminal, caller, job.storage.rotational.len())?
         }
         Task::Own(task) => work(task, &place)?,

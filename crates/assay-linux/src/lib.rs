@@ -18,5 +18,6 @@ mod socket_io;
 pub mod store;
 pub mod user;
 pub mod vhost;
+mod work;
 
 pub use error::{Error, Result};

@@ -1,13 +1,17 @@
-//! The memory with the program that runs in a guest, apart from the guest's own memory.
+//! The memory with the program that runs in a guest and with its job, apart from the guest's own
+//! memory.
 //!
 //! A program that is read from a file takes room in the guest's page cache. Then another build of
 //! assay would leave the file system under test another amount of memory, and it would send other
 //! requests to the drives. So the host lays the program out as it runs, and the guest maps it
-//! (`init.c`). The heap lies there, too. The guest's kernel has the same memory with every build.
+//! (`init.c`). The job and the heap lie there, too. The guest's kernel has the same memory with
+//! every build, however long the description of the job is.
 //!
-//! *Layout of the memory:* a header, the program, the dynamic linker; from [`HEAP`] on, the heap.
+//! *Layout of the memory:* a header, the program, the dynamic linker, the job; from [`HEAP`] on,
+//! the heap.
 
 use crate::error::{Error, Result};
+use assay_spec::Bytes;
 use object::LittleEndian;
 use object::elf::{ET_DYN, FileHeader64, PT_INTERP, PT_LOAD};
 use object::read::elf::{FileHeader, ProgramHeader};
@@ -31,6 +35,8 @@ pub const HEAP: u64 = PROGRAM_SIZE;
 pub const HEAP_SIZE: u64 = 192 << 20;
 /// The offset of the header's field with the guest address of the heap.
 pub const HEAP_START: u64 = 40;
+/// The offset of two fields of the header: the job's offset in the memory, and its length in bytes.
+const JOB: u64 = 48;
 
 const PAGE: u64 = 4096;
 /// The alignment of program and linker: larger than any page that a segment may need.
@@ -47,14 +53,16 @@ pub(crate) struct Program(File);
 struct Image {
     header: [u64; 5],
     pieces: Vec<(u64, Vec<u8>)>,
+    end: u64,
 }
 
 impl Program {
-    /// Lays out this process's program in new memory.
+    /// Lays out this process's program, and a job for it, in new memory.
     ///
-    /// # Errors If the program cannot be read, is no position-independent ELF file, or is larger
-    /// than 64 MiB.
-    pub(crate) fn this() -> Result<Program> {
+    /// # Errors
+    /// If the program cannot be read, or is no position-independent ELF file, or if program and job
+    /// are larger than 64 MiB.
+    pub(crate) fn with_job(job: &str) -> Result<Program> {
         static IMAGE: OnceLock<Image> = OnceLock::new();
         let image = match IMAGE.get() {
             Some(image) => image,
@@ -67,7 +75,13 @@ impl Program {
                 IMAGE.get_or_init(|| image)
             }
         };
-        image.write().map(Program).map_err(|e| Error::system("memory for the program", e))
+        let room = Bytes(PROGRAM_SIZE - image.end);
+        if job.len() as u64 > room.0 {
+            let message = format!("the guest's job is larger than {room}");
+            let hint = "shorten the experiment's text, or the environment of the program";
+            return Err(Error::new("linux-program", message, hint));
+        }
+        image.write(job).map(Program).map_err(|e| Error::system("memory for the program", e))
     }
 
     /// Returns the memory file.
@@ -79,7 +93,7 @@ impl Program {
 impl Image {
     /// Lays out the program at `path` and its dynamic linker.
     fn of(path: &Path) -> Result<Image> {
-        let mut image = Image { header: [0; 5], pieces: Vec::new() };
+        let mut image = Image { header: [0; 5], pieces: Vec::new(), end: 0 };
         let program = image.place(path, ALIGNMENT)?;
         let start = match &program.linker {
             None => program.entry,
@@ -138,13 +152,15 @@ impl Image {
                 _ => {}
             }
         }
-        match placed.end <= PROGRAM_SIZE {
+        // The dynamic linker uses the rest of its last page.
+        self.end = placed.end.next_multiple_of(PAGE);
+        match self.end <= PROGRAM_SIZE {
             true => Ok(placed),
             false => Err(unusual("it is larger than 64 MiB")),
         }
     }
 
-    fn write(&self) -> io::Result<File> {
+    fn write(&self, job: &str) -> io::Result<File> {
         let memory = memfd_create("assay-program", MemfdFlags::CLOEXEC)?;
         // The kernel takes a region to be a page longer than its file is.
         ftruncate(&memory, HEAP + HEAP_SIZE + PAGE)?;
@@ -154,8 +170,26 @@ impl Image {
         }
         let header: Vec<u8> = self.header.iter().flat_map(|word| word.to_le_bytes()).collect();
         memory.write_all_at(&header, 0)?;
+        memory.write_all_at(&self.end.to_le_bytes(), JOB)?;
+        memory.write_all_at(&(job.len() as u64).to_le_bytes(), JOB + 8)?;
+        memory.write_all_at(job.as_bytes(), self.end)?;
         Ok(memory)
     }
+}
+
+/// Reads the job that lies beside the program. `memory` is [`DEVICE`], in a guest.
+///
+/// # Errors
+/// If it cannot be read, or is no text.
+pub(crate) fn read_job(memory: &File) -> io::Result<String> {
+    let field = |at| {
+        let mut word = [0; 8];
+        memory.read_exact_at(&mut word, at).map(|()| u64::from_le_bytes(word))
+    };
+    let (at, length) = (field(JOB)?, field(JOB + 8)?);
+    let mut text = vec![0; length as usize];
+    memory.read_exact_at(&mut text, at)?;
+    String::from_utf8(text).map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))
 }
 
 /// The guest addresses of a placed file; `end` is its end as an offset in the memory.
@@ -180,7 +214,8 @@ mod tests {
         assert!([start, entry, headers].iter().all(|at| inside.contains(at)), "{image:?}");
         assert!(linker == 0 || (entry < linker && linker < start));
         assert!(count > 4);
-        let memory = image.write().expect("there is memory");
+        let memory = image.write("a job").expect("there is memory");
+        assert_eq!(read_job(&memory).expect("it is there"), "a job");
         let mut magic = [0; 4];
         memory.read_exact_at(&mut magic, ALIGNMENT).expect("it is there");
         assert_eq!(&magic, b"\x7fELF");

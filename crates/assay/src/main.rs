@@ -7,9 +7,14 @@
 mod cli;
 mod output;
 
+use assay_engine::guest;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    if guest::is_here() {
+        guest::main();
+        return ExitCode::SUCCESS;
+    }
     match cli::run() {
         Ok(code) => ExitCode::from(code),
         Err(failure) => {

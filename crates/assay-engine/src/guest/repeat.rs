@@ -34,6 +34,7 @@ pub(super) fn run(task: &RepeatTask, place: &Place) -> Result<RepeatRecord> {
     shared.map_err(|e| Error::environment("linux-guest", "no directory", "").caused_by(e))?;
     let shared = RunDirectory::open(Path::new(SHARED))?;
     take_memory(task.seed)?;
+    place.start_work()?;
     let repeat = Repeat {
         workload,
         seed: task.seed,

@@ -8,7 +8,7 @@ pub(super) const CHECKSUM: &str =
     "585a4a074597aefa2b1a68ada83a3184ba351c127544dea80618bbcceaa3961f";
 /// The number of the recipe, raised with every change of the constants below: results belong to
 /// one recipe.
-pub(super) const RECIPE: u32 = 10;
+pub(super) const RECIPE: u32 = 11;
 /// Options that differ from the default configuration of this architecture.
 pub(super) const CONFIG: &str = include_str!("../kernel.config");
 
@@ -58,19 +58,23 @@ const KERNEL: &str = include_str!("../kernel.patch");
 ///
 /// *What is counted.* Basic blocks, by the compiler's instrumentation, each with one instruction;
 /// system calls; bytes that are copied or filled; bytes of CRC-32, CRC-32C and parity, whose loops
-/// are not instrumented; and wake-ups. `work=` on the command line has their costs. Time passes for
-/// them when a request goes to a drive, at the end of a system call, when the clock is read, and
-/// before the processor idles. Without `work=` nothing costs anything. What a program computes
-/// cannot be counted. Instead `program=` has the cost of a program's system call, of a byte that
-/// its calls move, and of its page fault. The page of `/dev/virtual-time` has the sums of these.
+/// are not instrumented; and wake-ups. `work=` on the command line has their costs. A switch to
+/// another program or thread costs more than its blocks, because the processor then misses its
+/// caches, and the blocks of a page fault do not count (see below): `switch=` has what both cost
+/// beside. Time passes for all of this when a request goes to a drive, at the end of a system
+/// call, when the clock is read, and before the processor idles. Without `work=` nothing costs
+/// anything. What a program computes cannot be counted. Instead `program=` has the cost of a
+/// program's system call, of a byte that its calls move, and of its page fault. The page of
+/// `/dev/virtual-time` has the sums of these.
 ///
 /// *What is not.* The clock, signals of the host and copies of registers are not part of the
-/// machine that is modelled; when signals arrive depends on the host's load. Nor is what a build of
-/// a program decides: how long loading it takes (work takes time from the `1` that a program writes
-/// to `/dev/virtual-time` to its `0`, see `guest/tools.rs`); the pages that its buffers lie in,
-/// which a processor finds without its kernel; faults that wait for nothing, because they depend on
-/// which pages the program has touched; and `F_GETFD`, which debug builds call before they close a
-/// file. Pages of buffers of direct requests do count: assay's begin at a page.
+/// machine that is modelled; when signals arrive depends on the host's load. Nor is what a build
+/// of a program decides: how long loading it takes (work takes time from the `1` that a program
+/// writes to `/dev/virtual-time` to its `0`, see `guest/tools.rs`); the pages that its buffers lie
+/// in, which a processor finds without its kernel; the blocks of faults that wait for nothing, as
+/// they depend on which pages the program has touched; and `F_GETFD`, which debug builds call
+/// before they close a file. Pages of buffers of direct requests do count: assay's begin at a
+/// page.
 ///
 /// *Accidents of this architecture.* `strncpy_from_user` filled up a page for each path, and the
 /// length of a string is counted byte by byte where other architectures count words.

@@ -28,6 +28,10 @@ pub struct ProcessorSpec {
     pub block_cycles: u32,
     /// The cycles of a system call's way into the kernel and back.
     pub call_cycles: u32,
+    /// The cycles of a switch to another program or thread, beside its basic blocks.
+    pub switch_cycles: u32,
+    /// The cycles of a program's page fault, beside the page that is copied or cleared.
+    pub fault_cycles: u32,
     /// The rate at which memory is copied or filled.
     pub copy: Rate,
     /// The rate of CRC-32, as of nilfs2.
@@ -49,6 +53,10 @@ pub struct WorkCosts {
     pub block: u64,
     /// Of a system call.
     pub call: u64,
+    /// Of a switch to another program or thread.
+    pub switch: u64,
+    /// Of a program's page fault.
+    pub fault: u64,
     /// Of a byte that is copied.
     pub copy: u64,
     /// Of a byte that is checksummed by CRC-32.
@@ -73,6 +81,8 @@ impl ProcessorSpec {
             wake: self.wake.0 * 1_000_000,
             block: cycles(self.block_cycles),
             call: cycles(self.call_cycles),
+            switch: cycles(self.switch_cycles),
+            fault: cycles(self.fault_cycles),
             copy: byte(self.copy),
             crc32: byte(self.crc32),
             crc32c: byte(self.crc32c),
@@ -93,6 +103,13 @@ fn decode(top: &mut Section<'_>) -> Decoded<ProcessorSpec> {
     let wake = values.time(&mut core, "core", "wake")?;
     let block_cycles = values.count(&mut core, "core", "block_cycles", 0..1001)?;
     let call_cycles = values.count(&mut core, "core", "call_cycles", 0..1_000_001)?;
+    let mut cycles = |key| {
+        let count = |values: &mut Values, core: &mut Section<'_>, key| {
+            values.count(core, "core", key, 0..1_000_001)
+        };
+        values.optional(&mut core, key, 0, count)
+    };
+    let (switch_cycles, fault_cycles) = (cycles("switch_cycles")?, cycles("fault_cycles")?);
     core.finish()?;
     let mut memory = top.section("memory", "memory")?;
     let mut rate = |key| values.rate_within(&mut memory, "memory", key, SLOWEST..=FASTEST);
@@ -107,6 +124,8 @@ fn decode(top: &mut Section<'_>) -> Decoded<ProcessorSpec> {
         wake,
         block_cycles,
         call_cycles,
+        switch_cycles,
+        fault_cycles,
         copy,
         crc32,
         crc32c,
@@ -143,13 +162,17 @@ mod tests {
         let source = Source { file: bundled.file, text: bundled.text };
         let mut spec = ProcessorSpec::parse(source).expect("it decodes");
         spec.clock_mhz = 2000;
+        assert_eq!((spec.switch_cycles, spec.fault_cycles), (0, 0));
         (spec.wake, spec.block_cycles, spec.call_cycles) = (Nanos(3), 5, 200);
+        (spec.switch_cycles, spec.fault_cycles) = (2000, 3000);
         (spec.copy, spec.crc32) = (Rate(4_000_000_000), Rate(500_000_000));
         (spec.crc32c, spec.xor) = (Rate(1_000_000_000), Rate(8_000_000_000));
         let costs = WorkCosts {
             wake: 3_000_000,
             block: 2_500_000,
             call: 100_000_000,
+            switch: 1_000_000_000,
+            fault: 1_500_000_000,
             copy: 250_000,
             crc32: 2_000_000,
             crc32c: 1_000_000,

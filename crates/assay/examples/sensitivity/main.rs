@@ -74,7 +74,7 @@ fn options() -> Result<Options> {
 
 fn main() -> std::process::ExitCode {
     // Guests have the program that booted them do their job.
-    if std::env::args().skip(1).take(2).eq(["linux", "init"]) {
+    if assay_engine::guest::is_here() {
         assay_engine::guest::main();
         return std::process::ExitCode::SUCCESS;
     }

@@ -77,9 +77,7 @@ pub fn run() -> Outcome {
         let hint = "mount it: `mount -t proc proc /proc`";
         return Err(Error::environment("no-proc", "/proc is not mounted", hint).into());
     }
-    if !matches!(&cli.verb, Verb::Linux(options) if options.is_in_guest()) {
-        assay_engine::available::prepare_for_threads();
-    }
+    assay_engine::available::prepare_for_threads();
     match cli.verb {
         Verb::Run(options) => run::main(options),
         Verb::Devices(options) => devices::main(options),

@@ -1,4 +1,4 @@
-//! Results in a guest do not depend on how assay was compiled.
+//! Results in a guest do not depend on how assay was compiled, nor on how its work is described.
 
 use super::{assert_same_cells, cells_of, no_guests};
 use std::path::{Path, PathBuf};
@@ -62,6 +62,19 @@ files = 116000
 directories = 7200
 length = "13kB"
 "#;
+
+#[test]
+fn a_longer_description_gives_the_same_results() {
+    if no_guests() {
+        return;
+    }
+    const PAGE: usize = 4096;
+    let first = EXPERIMENT.match_indices("[[workload]]").nth(1).expect("there are several").0;
+    let short = &EXPERIMENT[..first];
+    let long = format!("{short}# {}\n", "x".repeat(2 * PAGE));
+    let program = || Command::new(env!("CARGO_BIN_EXE_assay"));
+    assert_same_cells(&cells_of(&mut program(), short), &cells_of(&mut program(), &long));
+}
 
 #[test]
 #[ignore = "takes another build: `ASSAY_OTHER` is its path"]

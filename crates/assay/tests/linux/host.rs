@@ -28,6 +28,7 @@ done
 # a device by now, made under another.
 own=/run/shared
 mount -t hostfs -o /proc/self/cwd/shared none $twin
+echo other >$own/other
 mkdir $own/inside && echo mine >$own/file && echo mine >$own/inside/file || echo 'not its own'
 test "$(cat $twin/file $twin/inside/file | wc -l)" = 2 || echo 'another directory'
 sleep 999 <$twin/file &
@@ -39,7 +40,7 @@ test -f $twin/file && test -d $twin/inside && test ! -L $twin/file || echo 'noth
 echo changed >$twin/file; echo changed >>$twin/file; truncate -s 0 $twin/file
 chmod 777 $twin/file; touch -d 2001-01-01 $twin/file
 for way in $twin/inside $own/inside; do
-  touch $way/made; mkdir $way/directory; mknod $way/pipe p; ln -s . $way/link; mv $own/job.json $way
+  touch $way/made; mkdir $way/directory; mknod $way/pipe p; ln -s . $way/link; mv $own/other $way
   echo changed >$way/file; chmod 777 $way/file; mv $way/file $own; rmdir $way/empty; rm $way/file
 done
 mknod $own/device c 1 1 && echo 'a device of the host'

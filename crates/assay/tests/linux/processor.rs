@@ -80,6 +80,43 @@ fn each_kind_of_work_takes_its_time() {
     assert!((twice / blocks - 2.0).abs() < 0.1, "{blocks} {twice}");
 }
 
+/// Two shells hand each other a word a hundred times, which is two switches each time. And a
+/// hundred times a shell forks, which is some faults each time.
+#[test]
+fn switches_and_faults_take_their_time() {
+    if no_guests() {
+        return;
+    }
+    let directory = temporary();
+    let path = directory.path();
+    let file = processor(path, "none", ("0us", 0, 0), &[]);
+    let with = |name: &str, key: &str| {
+        // A million cycles of 1000 MHz are a millisecond.
+        let line = format!("{key} = {{ value = 1000000, assumed = \"a test\" }}\n[memory]");
+        let text = std::fs::read_to_string(&file).unwrap().replace("[memory]", &line);
+        let other = path.join(format!("{name}.toml"));
+        std::fs::write(&other, text.replace("\"none\"", &format!("\"{name}\""))).unwrap();
+        other.display().to_string()
+    };
+    let script = "cd /run; mkfifo to from; exec 3<>to 4<>from
+        while read word <&3; do echo $word >&4; done &
+        echo x >&3; read word <&4; read begin rest </proc/uptime
+        for i in $(seq 100); do echo x >&3; read word <&4; done; read middle rest </proc/uptime
+        for i in $(seq 100); do (:); done; read end rest </proc/uptime
+        kill $!; echo $begin $middle $end";
+    let run = |file: &str| {
+        let (said, _) = guest(path, 1, &["--processor", file], script, &[]);
+        let times: Vec<f64> = said.split_whitespace().map(|word| word.parse().unwrap()).collect();
+        (times[1] - times[0], times[2] - times[1])
+    };
+    let (words, forks) = run(&file);
+    assert!(words < 0.02 && forks < 0.02, "{words} {forks}");
+    let (words, _) = run(&with("switches", "switch_cycles"));
+    assert!((0.19..0.24).contains(&words), "{words}");
+    let (_, forks) = run(&with("faults", "fault_cycles"));
+    assert!(forks > 0.1, "{forks}");
+}
+
 /// What is checksummed or XORed takes time in the guests that do it.
 #[test]
 fn checksums_and_parity_take_their_time() {

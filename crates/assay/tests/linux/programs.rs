@@ -42,6 +42,24 @@ fn counter(repeat: &Value, name: &str) -> f64 {
     counters.iter().find(|pair| pair[0] == name).expect(name)[1].as_f64().unwrap()
 }
 
+/// The kernel does nothing in the background that would disturb the first minute of a program.
+#[test]
+fn a_file_system_at_rest_sends_no_requests() {
+    if no_guests() {
+        return;
+    }
+    let directory = temporary();
+    for kind in ["ext3", "ext4"] {
+        let target = format!("linux(fs={kind}, sim:barracuda-7200-11, memory=256MiB)");
+        let (code, _, talk) = run_on(directory.path(), &target, "command = \"sleep 60\"\n");
+        assert_eq!(code, Some(0), "{talk}");
+        for repeat in repeats(directory.path()) {
+            let sent = ["drive_reads", "drive_writes"].map(|name| counter(&repeat, name));
+            assert_eq!(sent, [0.0, 0.0], "{kind}");
+        }
+    }
+}
+
 /// A server that `setup` starts goes on, the output has numbers in both forms, and the drive's work
 /// for the command alone is counted.
 #[test]

@@ -22,21 +22,6 @@ enum LinuxVerb {
     Status(status::LinuxStatusOptions),
     /// Run a command in the guest, on modelled drives
     Run(Box<run::LinuxRunOptions>),
-    /// What the guest runs first
-    #[command(hide = true)]
-    Init {
-        /// What the kernel adds of its own
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        _rest: Vec<String>,
-    },
-}
-
-impl LinuxOptions {
-    /// Returns `true` if this program runs in a guest. There are no limits, and `/proc` is still
-    /// the host's.
-    pub fn is_in_guest(&self) -> bool {
-        matches!(self.verb, LinuxVerb::Init { .. })
-    }
 }
 
 /// Runs the verb.
@@ -45,9 +30,5 @@ pub fn main(options: LinuxOptions) -> Outcome {
         LinuxVerb::Build(options) => build::main(&options),
         LinuxVerb::Status(options) => status::main(&options),
         LinuxVerb::Run(options) => run::main(*options),
-        LinuxVerb::Init { .. } => {
-            assay_engine::guest::main();
-            Ok(0)
-        }
     }
 }
