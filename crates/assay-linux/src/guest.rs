@@ -30,11 +30,11 @@ pub use job::{
 pub use program::{command, killed_for_memory, left_running};
 pub use signal::Signal;
 pub use storage::Place;
-pub use tools::{CLOCK, MOUNT, SHARED, drop_caches, run};
+pub use tools::{CLOCK, MOUNT, SHARED, drop_caches, run, start_work};
 
 /// Does the job and writes its result to the shared directory. First calls `settle`, which prepares
 /// the program's memory. `work` does a task of the caller's ([`Task::Own`]); it calls
-/// [`Place::start_work`] when it has read the task.
+/// [`start_work`] when it has read the task.
 pub fn main(
     settle: fn() -> std::io::Result<()>,
     work: impl FnOnce(&str, &Place) -> Result<String>,
@@ -84,11 +84,11 @@ fn job(work: impl FnOnce(&str, &Place) -> Result<String>) -> Result<String> {
     }
     let done = match &job.task {
         Task::Command(words, caller) => {
-            place.start_work()?;
+            start_work()?;
             program::run(words, caller)?
         }
         Task::Shell(terminal, caller) => {
-            place.start_work()?;
+            start_work()?;
             shell::run(terminal, caller, job.storage.rotational.len())?
         }
         Task::Own(task) => work(task, &place)?,

@@ -28,7 +28,8 @@ pub const DEVICE: &str = "/dev/mmapper";
 pub(crate) const REGION: &str = "mmapper";
 /// The guest address at which the program's part is mapped; `init.c` has the same numbers.
 pub const WINDOW: u64 = 0x10_0000_0000;
-const PROGRAM_SIZE: u64 = 64 << 20;
+/// The size of the program's part, in bytes.
+pub const PROGRAM_SIZE: u64 = 64 << 20;
 /// The offset of the heap in the memory.
 pub const HEAP: u64 = PROGRAM_SIZE;
 /// The size of the heap, in bytes.
@@ -53,6 +54,7 @@ pub(crate) struct Program(File);
 struct Image {
     header: [u64; 5],
     pieces: Vec<(u64, Vec<u8>)>,
+    /// The offset of the job.
     end: u64,
 }
 

@@ -8,7 +8,7 @@ use crate::linux::task::RepeatTask;
 use crate::run::directory::RunDirectory;
 use crate::target::uring::{UringOptions, UringTarget};
 use assay_fs::Directory;
-use assay_linux::guest::{Place, SHARED, Signal};
+use assay_linux::guest::{Place, SHARED, Signal, start_work};
 use assay_spec::Bytes;
 use assay_spec::decode::Source;
 use assay_spec::experiment::{Experiment, FileWork, WorkloadSpec};
@@ -34,7 +34,7 @@ pub(super) fn run(task: &RepeatTask, place: &Place) -> Result<RepeatRecord> {
     shared.map_err(|e| Error::environment("linux-guest", "no directory", "").caused_by(e))?;
     let shared = RunDirectory::open(Path::new(SHARED))?;
     take_memory(task.seed)?;
-    place.start_work()?;
+    start_work()?;
     let repeat = Repeat {
         workload,
         seed: task.seed,

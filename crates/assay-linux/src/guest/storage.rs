@@ -20,17 +20,6 @@ pub struct Place {
 }
 
 impl Place {
-    /// Lets the kernel's work take time from now on, if the guest has a `processor=`.
-    ///
-    /// Until then it takes none, so that neither the text of a task nor the way in which this
-    /// program reads it moves the time at which the task begins.
-    ///
-    /// # Errors
-    /// If the kernel has no virtual clock.
-    pub fn start_work(&self) -> Result<()> {
-        work_takes_time(true)
-    }
-
     /// Unmounts the file system, drops all caches, and mounts it again, so that reads then go to
     /// the drives. Without a file system, only drops the caches. Meanwhile the kernel's work takes
     /// no time, but its requests do.

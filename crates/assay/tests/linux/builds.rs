@@ -19,6 +19,7 @@ targets = [
     "linux(fs=ext4, md-raid0(sim:x25-m-g2@perc-6i*5), memory=6GiB, partition=32GiB, name=card)",
     """linux(fs=ext4, sim:wd-raptor, scheduler=cfq, processor=core-2-2660, partition=32GiB, \
     name=disk)""",
+    "linux(fs=ext4, sim:optane, processor=xeon-emerald-rapids, partition=32GiB, name=faults)",
 ]
 [[workload]]
 name = "write"
