@@ -10,7 +10,7 @@ use assay_linux::boot::{Outcome, Programs};
 use assay_linux::guest::{self, FilesystemSetup, GuestOutcome, Job, MdSetup};
 use assay_spec::Op;
 use assay_spec::array::Level;
-use assay_spec::experiment::{Experiment, FileWork};
+use assay_spec::experiment::{Checkouts, Experiment, FileWork, History, WorkloadSpec};
 use assay_spec::linux::{self, LinuxSpec};
 use assay_spec::record::RepeatRecord;
 use std::ffi::OsStr;
@@ -40,6 +40,7 @@ pub(super) fn run_linux(
         _ => None,
     };
     let job = if programs.is_some() { job.with_programs() } else { job };
+    let job = if names_host_files(repeat.workload, setup) { job.with_host_files() } else { job };
     let start = Start::in_run(repeat.past(), repeat.workload.write_cache, programs);
     let guest = run_guest(setup, &job, start, drive_log(repeat)?)?;
     let mut record = gather(repeat, &guest.outcome)?;
@@ -48,6 +49,15 @@ pub(super) fn run_linux(
     }
     record.device.extend(guest.drives);
     Ok(record)
+}
+
+/// Returns `true` if the work or `mkfs` reads files of the host whose paths the experiment names.
+fn names_host_files(workload: &WorkloadSpec, setup: &LinuxSetup) -> bool {
+    let clones = matches!(
+        &workload.files,
+        Some(FileWork::Checkouts(Checkouts { history: History::Repository(_), .. }))
+    );
+    clones || setup.spec.settings.mkfs.contains('/')
 }
 
 fn drive_log(repeat: &Repeat<'_>) -> Result<Option<LogWriter>> {

@@ -17,7 +17,6 @@ pub struct Job {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub keeps_changes: bool,
     /// Whether the guest may change the host's files in its memory, and sees those in `/tmp`.
-    /// [`Job::text`] sets this.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_overlay: bool,
 }
@@ -26,35 +25,26 @@ impl Job {
     /// Creates a job.
     pub fn new(storage: StorageSetup, task: Task) -> Job {
         let runs_programs = !matches!(task, Task::Own(_));
-        Job { storage, task, runs_programs, keeps_changes: false, has_overlay: false }
+        let has_overlay = runs_programs;
+        Job { storage, task, runs_programs, keeps_changes: false, has_overlay }
     }
 
     /// Returns the job as one whose task runs programs of the user's.
     #[must_use]
     pub fn with_programs(self) -> Job {
-        Job { runs_programs: true, ..self }
+        Job { runs_programs: true, has_overlay: true, ..self }
+    }
+
+    /// Returns the job as one whose task reads files of the host, which may be in `/tmp`.
+    #[must_use]
+    pub fn with_host_files(self) -> Job {
+        Job { has_overlay: true, ..self }
     }
 
     /// Returns the job as JSON, which the guest reads.
     pub fn text(&self) -> String {
-        let has_overlay = needs_overlay(self);
-        serde_json::to_string(&Job { has_overlay, ..self.clone() }).expect("plain data")
+        serde_json::to_string(self).expect("plain data")
     }
-}
-
-/// Returns `true` if a job runs programs of the user's, or names something in `/tmp`.
-fn needs_overlay(job: &Job) -> bool {
-    job.runs_programs || names_tmp(&serde_json::to_string(job).expect("plain data"))
-}
-
-/// Returns `true` if a text names `/tmp` or something in it, and not in the middle of another path.
-fn names_tmp(text: &str) -> bool {
-    let is_of_name = |c: char| c.is_alphanumeric() || "_-./".contains(c);
-    text.match_indices("/tmp").any(|(at, _)| {
-        let before = text[..at].chars().next_back();
-        let after = text[at + "/tmp".len()..].chars().next();
-        !before.is_some_and(is_of_name) && !after.is_some_and(|c| c != '/' && is_of_name(c))
-    })
 }
 
 /// The task of a job.
@@ -147,19 +137,4 @@ pub enum GuestOutcome {
     Done(String),
     /// An error: the message and the hint.
     Failed(String, String),
-}
-
-#[cfg(test)]
-mod tests {
-    use super::names_tmp;
-
-    #[test]
-    fn a_path_is_named_where_it_begins() {
-        for text in ["/tmp", "cat /tmp/x", "if=/tmp/x", "\"/tmp\"", "a;/tmp/", "cp a /tmp;b"] {
-            assert!(names_tmp(text), "{text}");
-        }
-        for text in ["", "tmp", "/var/tmp/x", "/tmpfs", "/tmp.old", "./tmp", "x/tmp", "-/tmp-"] {
-            assert!(!names_tmp(text), "{text}");
-        }
-    }
 }
