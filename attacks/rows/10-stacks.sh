@@ -98,6 +98,15 @@ row S17.8 "another whole disk is free, though a layer of an overlay on /home is 
 home_journal() { partitioned; disk=$device; need mke2fs; mke2fs -q -F -O journal_dev -b 4096 "${disk}p1" >/dev/null 2>&1; image j 32; attach j
   mke2fs -q -F -t ext4 -b 4096 -J device="${disk}p1" "$device" >/dev/null 2>&1 || skip "no journal there"; system_at "mount $device /home"; }
 row S18 "a partition beside the external journal of /home" home_journal
+# home_outside COMMAND: as system_at, but assay runs by COMMAND where /home is not mounted, while the shell still sees it.
+home_outside() { partitioned; disk=$device; ext4 "${disk}p1"; need unshare chroot
+  printf 'set -e\nmount %sp1 /home\n%s\n' "$disk" "$1" >inside.sh
+  refused unshare -m sh inside.sh "$assay" run write.toml --quiet --out out --only "${disk}p2" --write "${disk}p2"; says "that carries this system"; }
+home_namespace() { home_outside "unshare -m sh -c 'umount /home && exec \"\$@\"' - \"\$@\""; }
+row S19 "a partition beside what is /home in another mount namespace" home_namespace
+home_chroot() { mkdir cr; home_outside "mount --bind / cr; [ -d cr\$PWD ] || exec false
+for d in proc sys dev; do mount --rbind /\$d cr/\$d; done; chroot cr sh -c 'cd \$0 && exec \"\$@\"' \$PWD \"\$@\""; }
+row S20 "a partition beside /home, in a chroot without it" home_chroot
 idle_partitions() { partitioned; victim i; writes "$device"; }
 row S5 "a disk with partitions that nobody uses" idle_partitions
 

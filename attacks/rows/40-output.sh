@@ -107,6 +107,10 @@ report_plain() { need_root; mkdir m; mount -t ramfs none m || skip "no ramfs"; u
   "$assay" run read.toml --quiet --out m/run --only sim:ssd-m >/dev/null; ends 0 "$assay" report m/run --quiet
   for n in cells.csv report.html; do echo mine >>"m/run/$n"; victim "m/run/$n"; done; ends 3 "$assay" report m/run --quiet; says force; }
 row D9.30 "report where the user has added to the page and the table, without attributes" report_plain
+report_acl() { need setfacl getfacl setfattr getfattr; finished; setfacl -m u:65533:r,g::- run/report.html 2>/dev/null || skip "no access control lists"
+  setfattr -n user.note -v mine run/report.html || skip "no attributes"; getfacl -c run/report.html >before; ends 0 "$assay" report run --quiet
+  getfacl -c run/report.html | cmp - before || fail "who may read the page has changed"; [ "$(getfattr -n user.note --only-values run/report.html)" = mine ]; }
+row D9.33 "report keeps the access control list and the attributes of the page" report_acl
 resume_link() { begin ./f --size 8MiB; echo mine >v; rm -f out/cells.json; ln -s ../v out/cells.json; victim v; shorten
   ends "2|3" "$assay" resume out --quiet; }
 row D9.24 "resume where cells.json is a symlink" resume_link

@@ -144,6 +144,14 @@ for signal in SIGQUIT SIGABRT SIGALRM SIGUSR1 SIGSEGV SIGRTMIN; do
   row I11 "$signal ends a shell on a terminal" raw_until $signal
 done
 
+# What a guest closes to all must go with its directory, also for a user who is not root.
+closed_by_guest() { local as=; "$assay" linux status >/dev/null 2>&1 || skip "no kernel for guests"; mkdir t; export TMPDIR=$PWD/t
+  [ "$(id -u)" != 0 ] || { need setpriv; chmod 755 .; chmod 777 t; mkdir cache; cp -r "$(dirname "$("$assay" linux status --json | sed -n 's/.*"path": *"\(.*\)".*/\1/p')")" cache/linux
+    export ASSAY_CACHE=$PWD/cache HOME=$PWD/t; chmod -R a+rX cache; as="setpriv --reuid=65533 --regid=65533 --clear-groups"; $as test -x "$assay" -a -w t || skip "others may not come here"; }
+  ends 0 $as "$assay" linux run --drive "sim:$here/drive.toml" --quiet --out t/out -- sh -c "$1"
+  rm -r t/out; [ -z "$(ls -A t)" ] || fail "left: $(find t)"; }
+row I16 "a guest closes a directory that it shares" closed_by_guest 'mkdir /run/shared/a; touch /run/shared/a/b; chmod 0 /run/shared/a'
+
 # The ext2 of a guest has no attributes. This one has 16 inodes: with four files, one is left for the target.
 sidecar_full() { need mke2fs; "$assay" linux status >/dev/null 2>&1 || skip "no kernel for guests"
   ends 0 "$assay" linux run --drive "sim:$here/drive.toml" --quiet --out out -- sh -c "cd /run; mkdir t

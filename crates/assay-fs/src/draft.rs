@@ -11,14 +11,15 @@
 use crate::directory::Directory;
 use crate::node::{InodeId, Node, NodeKind, random_name, remove};
 use rustix::fs::{
-    AtFlags, CWD, Mode, OFlags, RenameFlags, XattrFlags, fgetxattr, fsetxattr, linkat, openat,
-    renameat_with,
+    AtFlags, CWD, Mode, OFlags, RenameFlags, XattrFlags, fgetxattr, fsetxattr, getxattr, linkat,
+    listxattr, openat, renameat_with,
 };
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, fchown};
 use std::path::Path;
 
@@ -130,9 +131,16 @@ impl Draft {
             }
             Err(Errno::EXIST) => return self.exchange(file, &random, &name, replace),
             Err(Errno::INVAL | Errno::NOSYS) => {
-                // A link replaces nothing, either. The temporary name is removed on dropping.
+                // A link replaces nothing, either. Then the file has two names.
                 match linkat(&self.directory, &random, &self.directory, &name, AtFlags::empty()) {
-                    Ok(()) => return self.keep(&name),
+                    Ok(()) => {
+                        self.keep(&name)?;
+                        return self.remove().map_err(|why| {
+                            let random = random.display();
+                            let text = format!("the temporary file `{random}` stays there ({why})");
+                            io::Error::new(why.kind(), text)
+                        });
+                    }
                     Err(Errno::EXIST) => return self.exchange(file, &random, &name, replace),
                     Err(_) => {}
                 }
@@ -255,19 +263,50 @@ fn may_go(found: &Node, new: &File, replace: Replace) -> io::Result<()> {
     }
 }
 
-/// Gives `new` the owner, as far as allowed, and the permissions of `old`: who may read a page does
-/// not change when it is made anew.
+/// Gives `new` the owner, as far as allowed, the permissions and the attributes of `old`, access
+/// control lists among them: who may read a page does not change when it is made anew.
 fn inherit(new: &File, old: &Node) -> io::Result<()> {
-    let (old, own) = (fs::metadata(old.link())?, new.metadata()?);
-    if (old.uid(), old.gid()) != (own.uid(), own.gid()) {
+    let (found, own) = (fs::metadata(old.link())?, new.metadata()?);
+    if (found.uid(), found.gid()) != (own.uid(), own.gid()) {
         // Only root may; for others, the permissions below are as close as it gets.
-        let _ = fchown(new, Some(old.uid()), Some(old.gid()));
+        let _ = fchown(new, Some(found.uid()), Some(found.gid()));
     }
-    match old.mode() & 0o777 {
-        mode if mode == own.mode() & 0o777 => Ok(()),
-        mode => new.set_permissions(fs::Permissions::from_mode(mode)),
+    match found.mode() & 0o777 {
+        mode if mode == own.mode() & 0o777 => {}
+        mode => new.set_permissions(fs::Permissions::from_mode(mode))?,
     }
+    inherit_attributes(new, old)
 }
+
+/// Gives `new` the extended attributes of `old`, but for its signature and for those by which the
+/// kernel's security modules know a file.
+fn inherit_attributes(new: &File, old: &Node) -> io::Result<()> {
+    let link = old.link();
+    let mut names = vec![0; LIST_MAX];
+    let length = match listxattr(&link, &mut names[..]) {
+        Ok(length) => length,
+        Err(Errno::OPNOTSUPP | Errno::NOSYS) => return Ok(()),
+        Err(e) => return Err(e.into()),
+    };
+    let names = names[..length].split(|b| *b == 0).map(OsStr::from_bytes);
+    let is_kept = |name: &OsStr| {
+        !name.is_empty() && name != SIGNATURE && !name.as_bytes().starts_with(b"security.")
+    };
+    for name in names.filter(|name| is_kept(name)) {
+        let mut value = vec![0; VALUE_MAX];
+        let copied = getxattr(&link, name, &mut value[..])
+            .and_then(|length| fsetxattr(new, name, &value[..length], XattrFlags::empty()));
+        copied.map_err(|e| {
+            let name = name.display();
+            io::Error::new(e.kind(), format!("the file's attribute `{name}` cannot be kept: {e}"))
+        })?;
+    }
+    Ok(())
+}
+
+/// The greatest length of the names of a file's attributes, and of a value, in bytes.
+const LIST_MAX: usize = 64 << 10;
+const VALUE_MAX: usize = 64 << 10;
 
 /// The extended attribute that holds the length and the digest of a file that assay wrote.
 const SIGNATURE: &str = "user.assay.written";
@@ -389,6 +428,39 @@ mod tests {
         let replaced = fs::metadata(&path).unwrap();
         assert_eq!((replaced.mode() & 0o777, replaced.uid()), (0o600, owner));
         assert_eq!(fs::read_to_string(&path).unwrap(), "two");
+    }
+
+    #[test]
+    fn a_replaced_file_keeps_its_attributes() {
+        // An access control list: the user 65533 may read, the group may not.
+        const USER: u32 = 65533;
+        let entries = [(1, 6, !0), (2, 4, USER), (4, 0, !0), (16, 4, !0), (32, 0, !0_u32)];
+        let mut list = 2_u32.to_le_bytes().to_vec();
+        for (tag, permission, of) in entries {
+            list.extend([tag, permission].map(u16::to_le_bytes).concat());
+            list.extend(of.to_le_bytes());
+        }
+        let dir = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let path = dir.path().join("page");
+        write(&path, "one", Replace::Written).unwrap();
+        let attributes: [(&str, &[u8]); 2] =
+            [("user.note", b"mine"), ("system.posix_acl_access", &list)];
+        for (name, value) in attributes {
+            match rustix::fs::setxattr(&path, name, value, XattrFlags::empty()) {
+                Ok(()) => {}
+                // The file system has none.
+                Err(Errno::OPNOTSUPP) => return,
+                Err(e) => panic!("{name}: {e}"),
+            }
+        }
+        for replace in [Replace::Written, Replace::Forced] {
+            write(&path, "two", replace).unwrap();
+            for (name, value) in attributes {
+                let mut kept = [0; 200];
+                let length = getxattr(&path, name, &mut kept[..]).unwrap();
+                assert_eq!(&kept[..length], value, "{name}");
+            }
+        }
     }
 
     #[test]

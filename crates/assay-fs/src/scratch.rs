@@ -14,9 +14,9 @@ use crate::node::{self, InodeId, Node, NodeKind, random_name};
 use rustix::fs::{FlockOperation, OFlags, RenameFlags, flock, renameat_with};
 use rustix::process::geteuid;
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -154,6 +154,9 @@ fn remove(
     makes: Makes,
     lock: Option<File>,
 ) -> io::Result<()> {
+    if let Ok(work) = Node::find_at(whole, Path::new(WORK), OFlags::NOFOLLOW) {
+        make_searchable(&work);
+    }
     match whole.below(WORK) {
         Ok(work) => {
             let begun = age(&whole.node()?);
@@ -218,6 +221,7 @@ fn clear(
                 let removed = node::remove(directory, &entry.name, found.id);
                 return removed.map_err(|e| left(&path, &e));
             }
+            make_searchable(&found);
             // A directory that is a mount point stays, and so do the directories around it.
             let sub = directory.below(&entry.name).map_err(|e| left(&path, &e))?;
             clear(&sub, &path, ours)?;
@@ -226,6 +230,19 @@ fn clear(
         result = result.and(removed());
     }
     result
+}
+
+/// Lets this user read and change a directory that the work has closed to all. What stays closed
+/// cannot be removed, and the caller reports that.
+fn make_searchable(found: &Node) {
+    if found.kind != NodeKind::Directory {
+        return;
+    }
+    let Ok(attributes) = fs::metadata(found.link()) else { return };
+    if attributes.uid() == geteuid().as_raw() && attributes.mode() & 0o700 != 0o700 {
+        let mode = attributes.mode() & 0o777 | 0o700;
+        let _ = fs::set_permissions(found.link(), fs::Permissions::from_mode(mode));
+    }
 }
 
 /// Removes the directories that killed processes left.

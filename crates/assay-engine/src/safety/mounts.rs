@@ -7,14 +7,15 @@ use super::sysfs::Device;
 use super::tables::{self, Mount};
 use super::writers::{is_gone, processes};
 use assay_fs::{DeviceNumber, Node, NodeKind};
-use rustix::fs::OFlags;
+use rustix::fs::{AtFlags, CWD, OFlags, StatxFlags, statx};
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 /// Returns the mounts of all namespaces that this process may look into; those of its own and of
-/// process 1 come first. Returns also why there may be more of them, if so: a table or the list of
+/// process 1 come first. A table has only the mounts below the root of its process, so each root in
+/// a namespace counts. Returns also why there may be more of them, if so: a table or the list of
 /// processes cannot be read, or a mount shows a namespace that this process may not look into.
 pub(super) fn all() -> (Vec<Mount>, Option<&'static str>) {
     let mut unread = None;
@@ -30,18 +31,24 @@ pub(super) fn all() -> (Vec<Mount>, Option<&'static str>) {
     };
     let mut mounts = table("self").unwrap_or_default();
     mounts.extend(table("1").unwrap_or_default());
-    let namespace = |process: &str| fs::read_link(format!("/proc/{process}/ns/mnt")).ok();
-    let mut seen: BTreeSet<PathBuf> = ["self", "1"].into_iter().filter_map(namespace).collect();
+    let view = |process: &str| {
+        let namespace = fs::read_link(format!("/proc/{process}/ns/mnt")).ok()?;
+        let flags = StatxFlags::INO | StatxFlags::MNT_ID;
+        let root = statx(CWD, format!("/proc/{process}/root"), AtFlags::empty(), flags).ok();
+        Some((namespace, root.map(|root| (root.stx_mnt_id, root.stx_ino))))
+    };
+    let mut seen: BTreeSet<_> = ["self", "1"].into_iter().filter_map(view).collect();
     let listed = processes();
     let unlisted = listed.is_err().then_some("processes cannot be listed");
     for process in listed.unwrap_or_default() {
-        let Some(namespace) = namespace(&process).filter(|n| !seen.contains(n)) else { continue };
+        let Some(view) = view(&process).filter(|view| !seen.contains(view)) else { continue };
         if let Some(found) = table(&process) {
-            seen.insert(namespace);
+            seen.insert(view);
             mounts.extend(found);
         }
     }
-    let (kept, is_complete) = namespaces::kept(&mounts, seen);
+    let namespaces = seen.into_iter().map(|(namespace, _)| namespace).collect();
+    let (kept, is_complete) = namespaces::kept(&mounts, namespaces);
     mounts.extend(kept);
     let hidden =
         (!is_complete).then_some("it cannot look into a mount namespace that a file keeps");

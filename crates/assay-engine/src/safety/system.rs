@@ -15,18 +15,21 @@ use std::path::Path;
 const POINTS: [&str; 7] = ["/", "/boot", "/boot/efi", "/efi", "/usr", "/home", "/var"];
 
 impl Mount {
-    /// Returns `true` if it is a part of the running system.
+    /// Returns `true` if it is a part of a running system: of this one, or of what another root or
+    /// mount namespace takes for one, such as a container.
     fn is_system(&self) -> bool {
-        POINTS.iter().any(|point| self.point == Path::new(point)) && self.is_ours()
+        POINTS.iter().any(|point| self.point == Path::new(point))
     }
 }
 
 impl Machine {
-    /// Returns every device that the parts of the running system lie on, and an overlay among them
+    /// Returns every device that the `parts` of a running system lie on, and an overlay among them
     /// whose layers are not all known. That of `/` does not count: it was mounted from a place that
     /// only the first programs of the system saw.
-    fn system(&self) -> (BTreeSet<DeviceNumber>, Option<&Mount>) {
-        let parts = self.mounts.iter().filter(|mount| mount.is_system());
+    fn below_system<'m>(
+        &'m self,
+        parts: impl Iterator<Item = &'m Mount>,
+    ) -> (BTreeSet<DeviceNumber>, Option<&'m Mount>) {
         let mut waiting: Vec<DeviceNumber> = parts.map(|mount| mount.number).collect();
         let (mut found, mut unknown) = (BTreeSet::new(), None);
         while let Some(number) = waiting.pop() {
@@ -51,6 +54,11 @@ impl Machine {
         (found, unknown)
     }
 
+    /// Returns the parts of running systems: those that this process or process 1 sees, and others.
+    fn parts_of_systems(&self) -> (Vec<&Mount>, Vec<&Mount>) {
+        self.mounts.iter().filter(|mount| mount.is_system()).partition(|mount| mount.is_ours())
+    }
+
     /// Returns the file systems that the directory `layer` of the overlay `of` can lie on: all that
     /// are mounted on it or above, because another mount may have covered its own since.
     fn around(&self, layer: &Path, of: &Mount) -> impl Iterator<Item = DeviceNumber> {
@@ -62,7 +70,8 @@ impl Machine {
     /// Returns why `device` may be a part of the system's disk though [`Machine::is_system`] does
     /// not say so. A whole disk cannot be: the claim on it fails while anything on it is mounted.
     pub(super) fn unknown_layer(&self, device: &Device) -> Option<String> {
-        let (_, overlay) = self.system();
+        // The layers of a container's root have names that are valid elsewhere.
+        let (_, overlay) = self.below_system(self.parts_of_systems().0.into_iter());
         let point = overlay?.point.display();
         let mut below = self.devices_below(device).into_iter().filter_map(Device::find);
         let is_part = below.any(|device| device.parent().is_some());
@@ -71,7 +80,8 @@ impl Machine {
 
     /// Returns `true` if `device`, or anything it lies on, belongs to the disks of the system.
     pub(crate) fn is_system(&self, device: &Device) -> bool {
-        let (system, _) = self.system();
+        let (ours, others) = self.parts_of_systems();
+        let (system, _) = self.below_system(ours.into_iter().chain(others));
         self.devices_below(device).iter().any(|number| system.contains(number))
     }
 }
