@@ -7,10 +7,12 @@
 
 use crate::load::Run;
 use crate::metric;
+use crate::program::{heading, metrics};
 use crate::stats::Estimate;
 use crate::stats::effects::{self, Effects, Point};
+use crate::text::number::{plus_minus, rate};
 use assay_spec::decode::Source;
-use assay_spec::experiment::{Experiment, Factors};
+use assay_spec::experiment::{Better, Experiment, Factors};
 use assay_spec::record::CellRecord;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,7 +29,9 @@ pub(crate) struct Crossed<'r> {
     pub factors: Factors,
     /// Whether more combinations were planned than those that vary one factor at a time.
     pub is_full: bool,
-    /// The measured combinations, the fastest first.
+    /// The number by which combinations are compared.
+    pub measure: ComparedMetric,
+    /// The measured combinations, the best first.
     pub measured: Vec<Measured<'r>>,
     /// The number of possible combinations, and of all combinations.
     pub possible: (usize, usize),
@@ -45,8 +49,61 @@ pub(crate) struct Crossed<'r> {
 pub(crate) struct Measured<'r> {
     pub levels: Vec<usize>,
     pub cell: &'r CellRecord,
-    /// The bandwidth in bytes a second.
-    pub rate: Estimate,
+    /// The value of the measure, in the unit of its heading.
+    pub value: Estimate,
+}
+
+/// The number by which combinations are compared: the bandwidth, or the first number that the
+/// program printed.
+pub(crate) struct ComparedMetric {
+    /// The name of the metric.
+    pub name: String,
+    /// The name with its unit, or the unit alone for the bandwidth.
+    pub heading: String,
+    /// Which values are better.
+    pub better: Better,
+    /// The value of the metric in the unit of the heading.
+    unit: f64,
+}
+
+impl ComparedMetric {
+    /// Returns the measure of cells of one workload.
+    fn of<'c>(mut cells: impl Iterator<Item = &'c CellRecord>) -> ComparedMetric {
+        match cells.find_map(|cell| metrics(cell).first()) {
+            None => ComparedMetric {
+                name: "bandwidth".into(),
+                heading: "MB/s".into(),
+                better: Better::Higher,
+                unit: 1e-6,
+            },
+            Some(by) => ComparedMetric {
+                name: by.name.clone(),
+                heading: heading(by),
+                better: by.better,
+                unit: 1.0,
+            },
+        }
+    }
+
+    /// Returns `true` if the measure is a number that a program printed.
+    pub fn is_printed(&self) -> bool {
+        self.name != "bandwidth"
+    }
+
+    /// Formats a value with what it is.
+    pub fn text(&self, value: &Estimate) -> String {
+        match self.is_printed() {
+            true => format!("{} {}", self.heading, plus_minus(value)),
+            false => rate(&value.scaled(1e6)),
+        }
+    }
+
+    fn order(&self, a: &Estimate, b: &Estimate) -> std::cmp::Ordering {
+        match self.better {
+            Better::Higher => b.value.total_cmp(&a.value),
+            Better::Lower => a.value.total_cmp(&b.value),
+        }
+    }
 }
 
 impl Crossed<'_> {
@@ -55,9 +112,9 @@ impl Crossed<'_> {
         self.factors.factors.iter().map(|f| f.levels.len()).collect()
     }
 
-    /// Returns the levels and the bandwidth in MB/s of each measured combination.
+    /// Returns the levels and the value of each measured combination.
     pub fn points(&self) -> Vec<Point> {
-        self.measured.iter().map(|m| (m.levels.clone(), m.rate.value * 1e-6)).collect()
+        self.measured.iter().map(|m| (m.levels.clone(), m.value.value)).collect()
     }
 
     /// Analyses the effects of the factors.
@@ -65,7 +122,7 @@ impl Crossed<'_> {
         effects::analyse(&self.counts(), &self.points())
     }
 
-    /// Returns the bandwidth in MB/s at all levels of a pair of factors.
+    /// Returns the mean value at all levels of a pair of factors.
     pub fn table(&self, of: (usize, usize)) -> Vec<Vec<Option<f64>>> {
         effects::table(&self.counts(), &self.points(), of)
     }
@@ -77,7 +134,7 @@ impl Crossed<'_> {
         format!("{}/{}{at}", self.experiment, self.workload)
     }
 
-    /// Returns, for each factor and level, the number of cells and the mean in MB/s. With all
+    /// Returns, for each factor and level, the number of cells and the mean value. With all
     /// combinations the mean is over all levels of the other factors; with one factor at a time it
     /// is that of the one cell whose other factors are as in the base.
     pub fn levels(&self, effects: &Effects) -> Vec<Vec<(usize, Option<Estimate>)>> {
@@ -85,10 +142,10 @@ impl Crossed<'_> {
             return effects.mains.iter().map(|m| m.levels.clone()).collect();
         }
         let alone = |factor: usize, level: usize| {
-            let mut levels = self.factors.base.clone();
+            let mut levels = self.factors.base.clone().expect("only a base is varied around");
             levels[factor] = level;
             let found = self.measured.iter().find(|m| m.levels == levels);
-            (usize::from(found.is_some()), found.map(|m| m.rate.scaled(1e-6)))
+            (usize::from(found.is_some()), found.map(|m| m.value.clone()))
         };
         let of = |(factor, count)| (0..count).map(|level| alone(factor, level)).collect();
         self.counts().into_iter().enumerate().map(of).collect()
@@ -96,7 +153,7 @@ impl Crossed<'_> {
 
     /// Returns the combination of the base levels, if it was measured.
     pub fn base(&self) -> Option<&Measured<'_>> {
-        self.measured.iter().find(|m| m.levels == self.factors.base)
+        self.measured.iter().find(|m| Some(&m.levels) == self.factors.base.as_ref())
     }
 }
 
@@ -120,7 +177,7 @@ fn names(run: &Run) -> BTreeMap<&str, &str> {
     run.record.targets.iter().map(|t| (t.written.as_str(), t.name.as_str())).collect()
 }
 
-/// Returns every workload of every experiment with factors.
+/// Returns every workload of every experiment with factors of which the run has combinations.
 pub(crate) fn all(run: &Run) -> Vec<Crossed<'_>> {
     let mut found = Vec::new();
     for (experiment, factors) in declared(run) {
@@ -139,6 +196,7 @@ pub(crate) fn all(run: &Run) -> Vec<Crossed<'_>> {
             }
         }
     }
+    found.retain(|crossed| crossed.planned > 0);
     found
 }
 
@@ -162,6 +220,7 @@ fn crossed<'r>(
         host: host.to_owned(),
         factors: factors.clone(),
         is_full: false,
+        measure: ComparedMetric::of(cells.values().copied()),
         measured: Vec::new(),
         possible: (0, 0),
         planned: 0,
@@ -182,15 +241,17 @@ fn crossed<'r>(
         let Some(name) = name.filter(|name| planned.contains(name.as_str())) else { continue };
         crossed.planned += 1;
         crossed.is_full |= !few.contains(&point.levels);
-        match cells.get(name.as_str()).map(|cell| (*cell, metric::estimate(cell, "bandwidth"))) {
-            Some((cell, Ok(rate))) => {
-                crossed.measured.push(Measured { levels: point.levels, cell, rate });
+        let measure = &crossed.measure;
+        let value = |cell| metric::estimate(cell, &measure.name).map(|e| e.scaled(measure.unit));
+        match cells.get(name.as_str()).map(|cell| (*cell, value(cell))) {
+            Some((cell, Ok(value))) => {
+                crossed.measured.push(Measured { levels: point.levels, cell, value });
             }
             Some((_, Err(e))) => *unmeasured.entry(e.to_string()).or_insert(0) += 1,
             None => *unmeasured.entry("not yet measured".to_owned()).or_insert(0) += 1,
         }
     }
-    crossed.measured.sort_by(|a, b| b.rate.value.total_cmp(&a.rate.value));
+    crossed.measured.sort_by(|a, b| crossed.measure.order(&a.value, &b.value));
     crossed.impossible = most_first(impossible);
     crossed.unmeasured = most_first(unmeasured);
     crossed

@@ -145,9 +145,9 @@ impl Experiment {
     /// Adds the targets of all combinations of the factors, instead of one factor at a time.
     pub fn factorial(&mut self) {
         let Some(factors) = &self.factors else { return };
-        let few = factors.one_at_a_time();
-        self.targets.retain(|t| !few.iter().any(|p| p.target.as_ref() == Ok(t)));
-        self.targets.extend(factors.all().into_iter().filter_map(|p| p.target.ok()));
+        let all: Vec<String> = factors.all().into_iter().filter_map(|p| p.target.ok()).collect();
+        self.targets.retain(|t| !all.contains(t));
+        self.targets.extend(all);
     }
 
     /// Returns the name that `targets` has for a cell's target: without the name of its host.
@@ -203,7 +203,7 @@ fn decode(top: &mut Section<'_>) -> Decoded<Experiment> {
             workloads.push(workload);
         }
     }
-    check_programs(top, &workloads, scale, factors.is_some())?;
+    check_programs(top, &workloads, scale)?;
     if workloads.is_empty() {
         let e = top.error(Kind::MissingKey, 0..0, "the experiment has no workload", "");
         return Err(with_hint(e, "add a `[[workload]]` section; see `examples/`"));
@@ -229,25 +229,15 @@ fn decode(top: &mut Section<'_>) -> Decoded<Experiment> {
     })
 }
 
-/// Refuses what would change a program's conditions but not its work, or hide its metrics.
-fn check_programs(
-    top: &Section<'_>,
-    workloads: &[WorkloadSpec],
-    scale: Scale,
-    has_factors: bool,
-) -> Decoded<()> {
+/// Refuses a scale, which would change a program's conditions but not its work.
+fn check_programs(top: &Section<'_>, workloads: &[WorkloadSpec], scale: Scale) -> Decoded<()> {
     let Some(program) = workloads.iter().find(|w| w.is_program()) else { return Ok(()) };
-    let key = match (has_factors, scale == Scale::FULL) {
-        (true, _) => "factors",
-        (false, false) => "scale",
-        (false, true) => return Ok(()),
-    };
-    let message = format!("`{key}` does not go with the `command` of `{}`", program.name);
-    let e = top.error(Kind::Impossible, top.span_of(key), message, "one of the two");
-    Err(with_hint(
-        e,
-        "write smaller work into the command, or one target for each level of a factor",
-    ))
+    if scale == Scale::FULL {
+        return Ok(());
+    }
+    let message = format!("`scale` does not go with the `command` of `{}`", program.name);
+    let e = top.error(Kind::Impossible, top.span_of("scale"), message, "one of the two");
+    Err(with_hint(e, "write smaller work into the command"))
 }
 
 /// Decodes the share of the requests that may fail: 1 % by default.

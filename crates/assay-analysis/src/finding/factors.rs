@@ -2,11 +2,10 @@
 //! pairs that interact.
 
 use super::statement::{DOUBTS, Finding, command, requests, separate, short};
-use crate::factors::{Crossed, all};
+use crate::factors::{ComparedMetric, Crossed, all};
 use crate::load::Run;
 use crate::soundness::Doubt;
 use crate::stats::effects::{Effects, Pair};
-use crate::text::number::rate;
 use assay_spec::record::CellRecord;
 use assay_spec::units::three_digits;
 
@@ -44,29 +43,46 @@ fn ranking(run: &Run, crossed: &Crossed<'_>) -> Option<Finding> {
         return None;
     }
     let name = |levels: &[usize]| crossed.factors.name(levels);
-    let alike = crossed.measured.iter().skip(1).filter(|m| !separate(&best.rate, &m.rate));
-    let alike = match (alike.count(), best.rate.interval) {
+    let alike = crossed.measured.iter().skip(1).filter(|m| !separate(&best.value, &m.value));
+    let alike = match (alike.count(), best.value.interval) {
         (0, Some(_)) => "; its interval overlaps with no other".to_owned(),
         (n, Some(_)) => format!("; its interval overlaps with those of {n} others"),
         (_, None) => String::new(),
     };
+    let measure = &crossed.measure;
+    let (is_best, worst) = match measure.is_printed() {
+        true => (format!("has the best `{}`", measure.name), "that of the worst"),
+        false => ("is the fastest".to_owned(), "the slowest"),
+    };
     let statement = format!(
-        "{}: of {}, {} is the fastest: {}, {} times the slowest, {}{alike}",
-        short(best.cell),
+        "{}: of {}, {} {is_best}: {}, {} times {worst}, {}{alike}",
+        subject(crossed, best.cell),
         counted(crossed),
         name(&best.levels),
-        rate(&best.rate),
-        three_digits(best.rate.value / last.rate.value),
+        measure.text(&best.value),
+        three_digits(best.value.value / last.value.value),
         name(&last.levels),
     );
-    let line = |m: &crate::factors::Measured<'_>| format!("{}: {}", name(&m.levels), rate(&m.rate));
+    let line = |m: &crate::factors::Measured<'_>| {
+        format!("{}: {}", name(&m.levels), measure.text(&m.value))
+    };
     let mut evidence: Vec<String> = crossed.measured.iter().take(BEST).map(line).collect();
     if crossed.measured.len() > BEST {
         evidence.push(format!("last, {}", line(last)));
     }
     evidence.extend(left_out(crossed));
-    let threshold = "95 % intervals of the bandwidth do not overlap".into();
+    let threshold = format!("95 % intervals of {} do not overlap", what(measure));
     Some(Finding { evidence, threshold, ..finding(run, crossed, "ranking", statement) })
+}
+
+/// Says what the work is: a program's by its name, for its script is long.
+fn subject(crossed: &Crossed<'_>, cell: &CellRecord) -> String {
+    if crossed.measure.is_printed() { cell.workload.clone() } else { short(cell) }
+}
+
+/// Says what combinations are compared by.
+fn what(measure: &ComparedMetric) -> String {
+    if measure.is_printed() { format!("`{}`", measure.name) } else { "the bandwidth".into() }
 }
 
 /// Returns in words how many of the planned combinations were measured.
@@ -106,7 +122,7 @@ pub(crate) fn left_out(crossed: &Crossed<'_>) -> Vec<String> {
 
 fn effects(run: &Run, crossed: &Crossed<'_>) -> Option<Finding> {
     let effects = crossed.effects()?;
-    let what = short(crossed.measured.first()?.cell);
+    let what = subject(crossed, crossed.measured.first()?.cell);
     let said = match crossed.is_full {
         true => statement(crossed, &effects)?,
         false => around(crossed)?,
@@ -193,10 +209,10 @@ fn around(crossed: &Crossed<'_>) -> Option<String> {
             pairs.filter(|(_, (a, b))| a != b).all(|(i, _)| i == index)
         };
         let own = crossed.measured.iter().filter(|m| differs(&m.levels));
-        let rates: Vec<f64> = own.map(|m| m.rate.value * 1e-6).collect();
-        let low = rates.iter().copied().fold(f64::INFINITY, f64::min);
-        let high = rates.iter().copied().fold(0.0, f64::max);
-        if rates.len() > 1 {
+        let values: Vec<f64> = own.map(|m| m.value.value).collect();
+        let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let high = values.iter().copied().fold(0.0, f64::max);
+        if values.len() > 1 {
             let text = format!("{} {} to {}", factor.name, three_digits(low), three_digits(high));
             ranges.push((high / low, text));
         }
@@ -204,9 +220,11 @@ fn around(crossed: &Crossed<'_>) -> Option<String> {
     ranges.sort_by(|a, b| b.0.total_cmp(&a.0));
     let texts: Vec<String> = ranges.into_iter().map(|(_, text)| text).collect();
     Some(format!(
-        "around {} ({}), each factor alone changes the bandwidth to, in MB/s: {}",
+        "around {} ({}), each factor alone changes {} to, in {}: {}",
         crossed.factors.name(&base.levels),
-        rate(&base.rate),
+        crossed.measure.text(&base.value),
+        what(&crossed.measure),
+        crossed.measure.heading,
         texts.join(", ")
     ))
 }
@@ -215,7 +233,7 @@ fn evidence(crossed: &Crossed<'_>, effects: &Effects) -> Vec<String> {
     let mut lines = Vec::new();
     for (factor, levels) in crossed.factors.factors.iter().zip(crossed.levels(effects)) {
         for (level, (cells, mean)) in factor.levels.iter().zip(levels) {
-            let mean = mean.as_ref().map(|e| rate(&e.scaled(1e6)));
+            let mean = mean.as_ref().map(|e| crossed.measure.text(e));
             let none =
                 if cells > 0 { "cannot be separated from other factors" } else { "no result" };
             let mean = mean.unwrap_or_else(|| none.to_owned());

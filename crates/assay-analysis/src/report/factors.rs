@@ -60,7 +60,7 @@ fn mains(crossed: &Crossed<'_>, effects: &Effects) -> String {
                 name: format!("{} {}", named.name, level.name),
                 value: mean.value,
                 interval: mean.interval,
-                text: format!("{} MB/s{cells}", plus_minus(mean)),
+                text: format!("{} {}{cells}", plus_minus(mean), crossed.measure.heading),
                 pale: false,
                 published: None,
             });
@@ -77,7 +77,7 @@ fn mains(crossed: &Crossed<'_>, effects: &Effects) -> String {
     };
     let highest = bars.iter().map(|b| b.interval.map_or(b.value, |(_, high)| high));
     let scale = Scale::from_zero(highest.fold(0.0, f64::max));
-    let x = Axis { scale, label: axis::number, name: "MB/s" };
+    let x = Axis { scale, label: axis::number, name: &crossed.measure.heading };
     let caption = match crossed.is_full {
         true => {
             "Mean of each level over all levels of the others (least squares on the cells that \
@@ -121,7 +121,8 @@ fn pairs(crossed: &Crossed<'_>, effects: &Effects) -> String {
         [escape(&level.name)].into_iter().chain(rates).collect::<Vec<String>>()
     };
     let rows: Vec<Vec<String>> = a.levels.iter().zip(&rates).map(row).collect();
-    let caption = format!("The strongest pair, {} with {}: mean MB/s", a.name, b.name);
+    let of = &crossed.measure.heading;
+    let caption = format!("The strongest pair, {} with {}: mean {of}", a.name, b.name);
     out += &table(&caption, &heading, &rows);
     out
 }
@@ -129,14 +130,14 @@ fn pairs(crossed: &Crossed<'_>, effects: &Effects) -> String {
 fn ranking(crossed: &Crossed<'_>) -> String {
     let mut heading = vec!["place"];
     heading.extend(crossed.factors.factors.iter().map(|f| f.name.as_str()));
-    heading.push("MB/s");
+    heading.push(&crossed.measure.heading);
     let count = crossed.measured.len();
     let row = |place: usize| {
         let m = &crossed.measured[place];
         let levels = crossed.factors.factors.iter().zip(&m.levels);
         let mut row = vec![(place + 1).to_string()];
         row.extend(levels.map(|(f, l)| escape(&f.levels[*l].name)));
-        row.push(escape(&plus_minus(&m.rate.scaled(1e-6))));
+        row.push(escape(&plus_minus(&m.value)));
         row
     };
     let last = (count.saturating_sub(LAST)).max(BEST)..count;
@@ -147,6 +148,8 @@ fn ranking(crossed: &Crossed<'_>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::load::sample;
+    use assay_spec::experiment::Better;
     use assay_spec::record::{CellPlan, ExperimentRecord, TargetRecord};
 
     const TEXT: &str = "format = 1\nname = \"e\"\nquestion = \"?\"\n[factors]\n\
@@ -156,9 +159,10 @@ mod tests {
         [[workload]]\nname = \"w\"\nread_share = 1.0\nsize = \"4KiB\"\npattern = \"random\"\n\
         measure = { requests = 10 }\n";
 
-    /// Returns a run of all combinations. Those with a number of requests were measured.
-    fn run(requests: &[Option<u64>; 8]) -> Run {
-        let mut run = crate::load::sample::run(Vec::new());
+    /// Returns a run of all combinations. Those with a number were measured: with so many requests,
+    /// or by a program that printed it.
+    fn run(numbers: &[Option<u64>; 8], is_program: bool) -> Run {
+        let mut run = sample::run(Vec::new());
         let record = |text: &str| ExperimentRecord {
             name: "e".into(),
             file: "e.toml".into(),
@@ -170,7 +174,7 @@ mod tests {
             text: TEXT,
         });
         let factors = parsed.unwrap().factors.unwrap();
-        for (point, requests) in factors.all().into_iter().zip(requests) {
+        for (point, number) in factors.all().into_iter().zip(numbers) {
             let name = factors.name(&point.levels);
             let id = format!("e/w@{name}");
             run.record.targets.push(TargetRecord {
@@ -187,9 +191,12 @@ mod tests {
             let (experiment, workload) = ("e".to_owned(), "w".to_owned());
             let target = name.clone();
             run.record.plan.push(CellPlan { id: id.clone(), experiment, workload, target });
-            if let Some(requests) = requests {
-                let latencies = vec![100; *requests as usize];
-                let cell = crate::load::sample::cell(&[&latencies]);
+            if let Some(number) = number {
+                let latencies = vec![100; *number as usize];
+                let cell = match is_program {
+                    true => sample::cell_of_program("", "wait", Better::Lower, &[*number as f64]),
+                    false => sample::cell(&[&latencies]),
+                };
                 run.cells.push(assay_spec::record::CellRecord { id, target: name, ..cell });
             }
         }
@@ -197,8 +204,18 @@ mod tests {
     }
 
     fn shown(requests: &[Option<u64>; 8]) -> String {
-        let run = run(requests);
+        let run = run(requests, false);
         section(&run, &crate::finding::findings(&run)).expect("it has factors")
+    }
+
+    #[test]
+    fn a_program_is_compared_by_what_it_prints() {
+        let run = run(&[10, 20, 30, 60, 10, 20, 30, 90].map(Some), true);
+        let page = section(&run, &crate::finding::findings(&run)).expect("it has factors");
+        let best = "of 8 combinations, ssd-m/2/64KiB has the best `wait`: wait (1/s) 10.0, 0.111 \
+                    times that of the worst, ssd-l/3/16KiB";
+        assert!(page.contains(best), "{page}");
+        assert!(page.contains("wait (1/s)") && !page.contains("MB/s"), "{page}");
     }
 
     #[test]

@@ -33,7 +33,7 @@ pub(crate) fn lines(run: &Run) -> String {
 fn ranking(crossed: &Crossed<'_>) -> Vec<String> {
     let mut heading = vec![""];
     heading.extend(crossed.factors.factors.iter().map(|f| f.name.as_str()));
-    heading.push("MB/s");
+    heading.push(&crossed.measure.heading);
     let left: Vec<usize> = (1..heading.len() - 1).collect();
     let mut table = Table::new(&heading, &left);
     let count = crossed.measured.len();
@@ -44,7 +44,7 @@ fn ranking(crossed: &Crossed<'_>) -> Vec<String> {
         let mut row = vec![format!("{}.", place + 1)];
         let levels = crossed.factors.factors.iter().zip(&m.levels);
         row.extend(levels.map(|(f, l)| f.levels[*l].name.clone()));
-        row.push(super::number::plus_minus(&m.rate.scaled(1e-6)));
+        row.push(super::number::plus_minus(&m.value));
         table.row(row);
     }
     table.lines()
@@ -52,9 +52,12 @@ fn ranking(crossed: &Crossed<'_>) -> Vec<String> {
 
 fn effects(crossed: &Crossed<'_>, effects: &Effects) -> Vec<String> {
     let factors = &crossed.factors.factors;
-    let (share, rate) =
-        if crossed.is_full { ("of variance", "mean MB/s") } else { ("", "MB/s, others as base") };
-    let mut table = Table::new(&["factor", share, "level", rate, "cells"], &[0, 2]);
+    let unit = &crossed.measure.heading;
+    let (share, value) = match crossed.is_full {
+        true => ("of variance", format!("mean {unit}")),
+        false => ("", format!("{unit}, others as base")),
+    };
+    let mut table = Table::new(&["factor", share, "level", &value, "cells"], &[0, 2]);
     let order: Vec<usize> = match crossed.is_full {
         true => by_share(effects).into_iter().map(|(factor, _)| factor).collect(),
         false => (0..factors.len()).collect(),
@@ -90,7 +93,7 @@ fn pairs(crossed: &Crossed<'_>, effects: &Effects) -> Vec<String> {
     }
     let Some(strongest) = effects.pairs.first().filter(|p| matters(p)) else { return lines };
     let (a, b) = (&factors[strongest.of.0], &factors[strongest.of.1]);
-    let corner = format!("MB/s: {} \\ {}", a.name, b.name);
+    let corner = format!("{}: {} \\ {}", crossed.measure.heading, a.name, b.name);
     let mut heading = vec![corner.as_str()];
     heading.extend(b.levels.iter().map(|l| l.name.as_str()));
     let mut table = Table::new(&heading, &[0]);

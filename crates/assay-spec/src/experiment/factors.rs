@@ -1,7 +1,7 @@
 //! Factors: the parts of a target that are varied, each at some levels.
 //!
 //! A template has a place for each factor, such as `{drives}`, which the text of a level replaces.
-//! By default an experiment varies one factor at a time around a base point; with
+//! By default an experiment varies one factor at a time around a base point, if it has one; with
 //! [`Experiment::factorial`](super::Experiment::factorial) it runs the product of all levels.
 //! Combinations that are impossible are counted with the reason: the author excludes them, the
 //! syntax of targets does, or two combinations are the same target.
@@ -30,8 +30,8 @@ pub struct Factors {
     pub template: String,
     /// The factors in the order in which they are written. The first is the outermost loop.
     pub factors: Vec<Factor>,
-    /// The level of each factor at the base point.
-    pub base: Vec<usize>,
+    /// The level of each factor at the base point. Without one, only all combinations are run.
+    pub base: Option<Vec<usize>>,
     /// The combinations that the author excludes.
     pub impossible: Vec<Impossible>,
     /// The defaults of targets `linux(…)`.
@@ -79,12 +79,14 @@ impl Factors {
         self.points(all)
     }
 
-    /// Returns the base point, and each point that differs from it in one factor.
+    /// Returns the base point, and each point that differs from it in one factor; nothing if there
+    /// is no base point.
     pub fn one_at_a_time(&self) -> Vec<Point> {
-        let mut all = vec![self.base.clone()];
+        let Some(base) = &self.base else { return Vec::new() };
+        let mut all = vec![base.clone()];
         for (index, factor) in self.factors.iter().enumerate() {
-            for level in (0..factor.levels.len()).filter(|l| *l != self.base[index]) {
-                let mut levels = self.base.clone();
+            for level in (0..factor.levels.len()).filter(|l| *l != base[index]) {
+                let mut levels = base.clone();
                 levels[index] = level;
                 all.push(levels);
             }
@@ -124,9 +126,10 @@ impl Factors {
         points.collect()
     }
 
-    /// Returns the number of factors whose level differs from the base.
+    /// Returns the number of factors whose level differs from the base; 0 if there is no base.
     fn steps(&self, levels: &[usize]) -> usize {
-        levels.iter().zip(&self.base).filter(|(level, base)| level != base).count()
+        let base = self.base.iter().flatten();
+        levels.iter().zip(base).filter(|(level, base)| level != base).count()
     }
 
     /// Returns the target of these levels, or the reason why there is none.

@@ -370,16 +370,10 @@ mod tests {
         assert_eq!(work.image_environment(), [variable("LANG", "C"), variable("size", "3")]);
     }
 
-    /// A program would do the same work with less memory, or lose its metrics among factors.
+    /// A program would do the same work with less memory.
     #[test]
-    fn a_program_is_not_scaled_nor_crossed_with_factors() {
-        let factors = "[factors]\ntarget = \"linux(fs={fs}, sim:ssd-m)\"\n\
-                       base = { fs = \"ext4\" }\nlevels = { fs = [\"ext4\", \"xfs\"] }\n";
-        for (head, told) in
-            [("scale = \"1/8\"\n", "`scale` does not go"), (factors, "`factors` does not go")]
-        {
-            let e = program_in(head, "command = \"x\"\n").expect_err(told);
-            assert!(e.message.contains(told), "{e}");
-        }
+    fn a_program_is_not_scaled() {
+        let e = program_in("scale = \"1/8\"\n", "command = \"x\"\n").expect_err("a scale");
+        assert!(e.message.contains("`scale` does not go"), "{e}");
     }
 }

@@ -37,7 +37,8 @@ pub struct RunOptions {
     /// Check out the tags of this git repository instead of a generated history
     #[arg(long, value_name = "PATH")]
     repo: Option<PathBuf>,
-    /// Use the document's own sizes (`--scale 1`) and its number of repeats
+    /// Use the document's own sizes (`--scale 1`) and its number of repeats, and measure all
+    /// combinations of `[factors]` without a base
     #[arg(long)]
     full: bool,
     /// Number of repeats of every cell, each with its own seed; 1 to 1000
@@ -72,6 +73,9 @@ pub fn main(options: RunOptions) -> Outcome {
         subject.take_repository(path)?;
     }
     subject.repeat(options.repeats, options.full)?;
+    if options.full {
+        subject.take_combinations();
+    }
     if options.factorial {
         subject.all_combinations(!options.only.is_empty())?;
     }
@@ -120,11 +124,14 @@ pub fn prepare(
     let mut seen = std::collections::BTreeSet::new();
     targets.retain(|t| seen.insert(t.clone()));
     if targets.is_empty() {
-        return Err(Failure::usage(
-            "the experiment names no target",
-            "add `targets = [\"sim:ssd-m\"]` to the experiment, or give `--on sim:ssd-m` or `--on \
-             PATH`",
-        ));
+        let hint = match subject.experiments.iter().any(|(e, _)| e.factors.is_some()) {
+            true => "add `--factorial`: without a base it measures all combinations or none",
+            false => {
+                "add `targets = [\"sim:ssd-m\"]` to the experiment, or give `--on sim:ssd-m` or \
+                 `--on PATH`"
+            }
+        };
+        return Err(Failure::usage("the experiment names no target", hint));
     }
     let workloads: usize = subject.experiments.iter().map(|(e, _)| e.workloads.len()).sum();
     if workloads.saturating_mul(targets.len()) > MOST_CELLS {

@@ -76,9 +76,10 @@ impl Subject {
 
     /// Has the experiments run in the size of their document.
     pub(super) fn take_full_size(&mut self) -> Result<(), Failure> {
-        let has_repeats =
-            |(e, _): &(Experiment, ExperimentRecord)| e.repeats.full > e.repeats.count;
-        if self.set_scale(Scale::FULL)? || self.experiments.iter().any(has_repeats) {
+        let is_more = |(e, _): &(Experiment, ExperimentRecord)| {
+            e.repeats.full > e.repeats.count || has_only_combinations(e)
+        };
+        if self.set_scale(Scale::FULL)? || self.experiments.iter().any(is_more) {
             return Ok(());
         }
         let text = "`--full` has no effect: every experiment already has the size and the repeats \
@@ -133,6 +134,12 @@ impl Subject {
         Ok(())
     }
 
+    /// Has the experiments that have factors but no base measure all combinations.
+    pub(super) fn take_combinations(&mut self) {
+        let such = self.experiments.iter_mut().map(|(e, _)| e).filter(|e| has_only_combinations(e));
+        such.for_each(Experiment::factorial);
+    }
+
     /// Has the experiments that have factors measure all combinations.
     pub(super) fn all_combinations(&mut self, replaced: bool) -> Result<(), Failure> {
         let varied = self.experiments.iter_mut().filter(|(e, _)| e.factors.is_some());
@@ -149,6 +156,11 @@ impl Subject {
         };
         Err(Failure::usage(format!("`--factorial` has no effect: {why}"), hint))
     }
+}
+
+/// Returns `true` if an experiment measures its factors in all combinations or not at all.
+fn has_only_combinations(experiment: &Experiment) -> bool {
+    experiment.factors.as_ref().is_some_and(|factors| factors.base.is_none())
 }
 
 /// Decodes an experiment and checks its expectations.

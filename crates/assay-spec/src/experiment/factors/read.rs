@@ -19,13 +19,14 @@ pub(in crate::experiment) fn decode(
     check_product(&section, &factors)?;
     check_places(&section, &template, template_span, &factors)?;
     let base_span = section.span_of("base");
-    let base = read_base(section.section("base", "factors.base")?, &factors)?;
+    let base = section.optional_section("base", "factors.base")?;
+    let base = base.map(|base| read_base(base, &factors)).transpose()?;
     let mut impossible = Vec::new();
     for rule in section.sections("impossible", "factors.impossible")? {
         impossible.push(read_rule(rule, &factors)?);
     }
     let read = Factors { template, factors, base, impossible, linux: linux.clone() };
-    if let Err(why) = read.target(&read.base) {
+    if let Some(Err(why)) = read.base.as_ref().map(|base| read.target(base)) {
         let message = format!("the base point is impossible: {why}");
         let e =
             section.error(Kind::Impossible, base_span, message, "a possible combination of levels");

@@ -31,7 +31,7 @@ fn a_level_may_be_a_number() {
                  base = { a = \"x25-e\", b = 2.0 }\n[factors.levels]\n\
                  a = [\"x25-e\", \"ssd-m\"]\nb = [0.5, 2.0]\n";
     let factors = parse(lines).unwrap_or_else(|e| panic!("{e}")).factors.expect("declared");
-    assert_eq!(factors.base, [0, 1]);
+    assert_eq!(factors.base, Some(vec![0, 1]));
 }
 
 #[test]
@@ -148,10 +148,22 @@ more = {{ chunk = ", chunk={{chunk}}", none = "" }}
             points.into_iter().filter(|p| p.target.is_ok()).map(|p| p.levels).collect()
         };
         let (few, all) = (kept(factors.one_at_a_time()), kept(factors.all()));
-        assert!(few.contains(&factors.base), "{base}");
+        assert!(few.contains(factors.base.as_ref().expect("declared")), "{base}");
         let near = all.iter().filter(|levels| factors.steps(levels) <= 1);
         assert!(near.clone().all(|levels| few.contains(levels)), "{few:?} {all:?}");
         assert_eq!(near.count(), few.len());
+    }
+}
+
+#[test]
+fn without_a_base_there_are_all_combinations_or_none() {
+    let lines = "targets = [\"sim:ssd-m\"]\n[factors]\ntarget = \"sim:{drive}\"\n\
+                 levels = { drive = [\"ssd-m\", \"ssd-l\"] }\n";
+    let mut experiment = parse(lines).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(experiment.targets, ["sim:ssd-m"]);
+    for _ in 0..2 {
+        experiment.factorial();
+        assert_eq!(experiment.targets, ["sim:ssd-m", "sim:ssd-l"]);
     }
 }
 
