@@ -8,7 +8,8 @@
 //! *Invariant.* After the run, however it ends, the kernel's processes and the directory are gone.
 //! If this process is killed, the next boot of a guest removes the directory.
 
-use crate::child::{Group, TUNABLES, WATCHED};
+use crate::c_library::{ANY_PROCESSOR, TUNABLES};
+use crate::child::{Group, WATCHED};
 use crate::clock::Schedule;
 use crate::console::Console;
 use crate::disks::Disks;
@@ -364,10 +365,7 @@ fn command(boot: &Boot<'_>, path: &Path, disks: usize, console: &File) -> Result
     }
     // The kernel passes parameters that it does not know to the environment of the first program.
     command.arg(format!("PATH={PATH}"));
-    // The dynamic linker would first look for libraries of the processor's kind, so the number of
-    // its system calls would depend on the processor: in `x86-64-v2` and the like, and before
-    // version 2.37 in `haswell` and `avx512_1`.
-    command.arg(format!("{TUNABLES}=glibc.cpu.hwcaps=-SSE4_2,-AVX2,-AVX512CD"));
+    command.arg(format!("{TUNABLES}={ANY_PROCESSOR}"));
     command.args(["--", "linux", "init"]);
     command.current_dir(path).env_clear();
     let twin = |file: &File| file.try_clone().map_err(|e| Error::system("the guest's console", e));

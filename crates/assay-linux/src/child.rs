@@ -23,9 +23,6 @@ use std::time::{Duration, Instant};
 /// The time between two questions whether a program is to be stopped.
 const OFTEN: Duration = Duration::from_millis(10);
 
-/// The variable with settings of the C library.
-pub const TUNABLES: &str = "GLIBC_TUNABLES";
-
 /// Returns a command for a program of this machine. Of the environment it gets only `PATH`, `HOME`
 /// and `TMPDIR`.
 ///

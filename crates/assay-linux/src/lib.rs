@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 pub mod boot;
+pub mod c_library;
 pub mod child;
 pub mod clock;
 pub mod console;

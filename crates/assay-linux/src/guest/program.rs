@@ -2,6 +2,7 @@
 
 use super::job::{Caller, CommandEnd};
 use super::tools::{SHARED, end_process, no_program, write};
+use crate::c_library::{ANY_PROCESSOR, TUNABLES};
 use crate::error::{Error, Result};
 use crate::kernel::{missing, tool_path};
 use rustix::process::{Pid, Signal, kill_process};
@@ -94,7 +95,8 @@ pub fn killed_for_memory() -> u64 {
     killed.unwrap_or(0)
 }
 
-/// Returns a command for a program, with the caller's directory and environment.
+/// Returns a command for a program, with the caller's directory and environment. The settings of
+/// the C library are those for all processors if the caller has none.
 ///
 /// The command has the program's full path: for a bare name with another environment the standard
 /// library forks, which assay must not do in a guest (`guest/memory.rs` of `assay-engine`).
@@ -131,7 +133,7 @@ pub fn command(program: &str, caller: &Caller) -> Result<Command> {
             command
         }
     };
-    command.current_dir(directory).env_clear();
+    command.current_dir(directory).env_clear().env(TUNABLES, ANY_PROCESSOR);
     command.envs(caller.environment.iter().map(|(name, value)| (name, value)));
     Ok(command)
 }

@@ -91,6 +91,39 @@ fn a_longer_description_gives_the_same_results() {
     assert_same_cells(&cells_of(&mut program(), short), &cells_of(&mut program(), &long));
 }
 
+/// glibc copies with instructions of the processor, and saves its registers on the stack: processes
+/// touched other pages on other processors.
+#[test]
+fn the_c_library_of_a_guest_is_that_of_any_processor() {
+    const LINKER: &str = "/lib64/ld-linux-x86-64.so.2";
+    if no_guests() || !Path::new(LINKER).exists() {
+        return;
+    }
+    let directory = super::temporary();
+    let arguments = ["linux", "run", "--quiet", "--out", "out", "--drive", &super::drive(), "--"];
+    let arguments = [&arguments[..], &[LINKER, "--list-diagnostics"]].concat();
+    let said = super::assay(directory.path(), &arguments).stdout;
+    let said = String::from_utf8_lossy(&said);
+    let of_cpu = |name: &str| {
+        let line =
+            said.lines().find_map(|l| l.strip_prefix("x86.cpu_features.")?.strip_prefix(name));
+        let value = line.unwrap_or_else(|| panic!("{name} in {said}")).trim_start_matches('=');
+        u64::from_str_radix(value.trim_start_matches("0x"), 16).unwrap()
+    };
+    // AVX2, BMI1, BMI2, ERMS and all of AVX-512; SSSE3, FMA, CMPXCHG16B, SSE4, MOVBE, POPCNT, AVX.
+    let extended = of_cpu("features[0x1].active[0x1]");
+    assert_eq!(extended & (1 << 3 | 1 << 5 | 1 << 8 | 1 << 9 | 0b11 << 16 | 0b11 << 30), 0);
+    let basic = of_cpu("features[0x0].active[0x2]");
+    assert_eq!(basic & (1 << 9 | 1 << 12 | 0b11 << 19 | 1 << 22 | 1 << 23 | 0b11 << 27), 0);
+    for name in ["Fast_Unaligned_Load", "Fast_Unaligned_Copy", "AVX_Fast_Unaligned_Load"] {
+        assert_eq!(of_cpu(&format!("preferred.{name}")), 0, "{name}");
+    }
+    assert_eq!(of_cpu("xsave_state_size"), 0);
+    assert_eq!(of_cpu("data_cache_size"), 32 << 10);
+    assert_eq!(of_cpu("shared_cache_size"), 32 << 20);
+    assert_eq!(of_cpu("non_temporal_threshold"), 24 << 20);
+}
+
 #[test]
 #[ignore = "takes another build: `ASSAY_OTHER` is its path"]
 fn another_build_gives_the_same_results() {

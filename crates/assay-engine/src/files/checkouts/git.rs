@@ -3,7 +3,8 @@
 use crate::error::{Error, Result};
 use crate::guest::memory::may_fork;
 use crate::stop::{interrupted, is_interrupted};
-use assay_linux::child::{TUNABLES, output, tool};
+use assay_linux::c_library::TUNABLES;
+use assay_linux::child::{output, tool};
 use rustix::process::{Signal, set_parent_process_death_signal};
 use std::io;
 use std::os::unix::process::{CommandExt, parent_id};
@@ -78,7 +79,7 @@ pub(super) fn program(root: &Path) -> Command {
     if may_fork() {
         end_with_this_process(&mut command);
     } else if let Some(value) = std::env::var_os(TUNABLES) {
-        // A guest's, so that git's system calls do not depend on the processor (`boot.rs`).
+        // A guest's, so that git does not depend on the processor.
         command.env(TUNABLES, value);
     }
     command.stdin(Stdio::null());
